@@ -1,0 +1,50 @@
+# Two commands for newcomers: `make demo` and `make test`. Everything installs into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ENGINE ?= embedded
+CASES ?= ../shared/conformance/siddhi_cases.json
+
+.PHONY: demo test test-integration check format bench conformance clean java
+
+demo: $(STAMP) java
+	@exec $(BIN)/edgewise demo $(ARGS)
+
+test: $(STAMP) java
+	$(BIN)/python -m pytest $(ARGS)
+
+test-integration: $(STAMP) java
+	scripts/install-integration
+	$(BIN)/python -m pytest -m integration $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/test_tidy.py
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP) java
+	$(BIN)/python -m bench $(ARGS)
+
+conformance: $(STAMP) java
+	$(BIN)/python -m tests.conformance --engine $(ENGINE) $(CASES)
+
+java:
+	@scripts/check-java
+
+$(STAMP): requirements.lock pyproject.toml
+	@scripts/check-python $(PYTHON)
+	@echo "installing into $(VENV) (about a minute the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

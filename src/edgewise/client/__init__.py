@@ -1,0 +1,1 @@
+"""Python client, sync and async shells over wire."""

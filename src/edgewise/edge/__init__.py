@@ -1,0 +1,1 @@
+"""Topics, sessions, conflation, transports: the last mile."""

@@ -1,0 +1,1 @@
+"""At most one pending value per client and topic. Pure."""

@@ -1,0 +1,1 @@
+"""The topic tree: paths, values, selectors. Pure."""

@@ -1,0 +1,1 @@
+"""Runs a plan: `embedded` event at a time in process, `spark` as stream or batch."""

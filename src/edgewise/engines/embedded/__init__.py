@@ -1,0 +1,1 @@
+"""Event at a time, in process: the executable reference of the language."""

@@ -1,0 +1,1 @@
+"""A fragment of a plan as generated straight-line Python; both engines run it. Pure."""

@@ -1,0 +1,82 @@
+"""What a kernel takes and gives. A kernel is a fragment compiled to Python source and loaded.
+
+Input is columnar, one run of events of one stream at a time, in order; inside it is event at a
+time. The rows that come out do not depend on how the input was cut into runs.
+
+Order. Every output row carries the place it has in the one true order of the app, so that many
+partitions of one fragment merge back into what a single kernel would have given:
+
+    (clock, phase, offset, seq)
+
+`clock` is the app's time when the row was made; `phase` is 0 for rows made by a timer (its due
+time is the clock) and 1 for rows made by an event; `offset` is the place in the input of the event
+that caused the row (for a timer: of the event that armed it); `seq` counts rows within one cause.
+Timers due at or before an event's time fire before the event is handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from edgewise.event.event import Kind
+
+
+@dataclass(slots=True)
+class Run:
+    """Events of one stream as columns of equal length."""
+
+    stream: str
+    ts: Sequence[int]  # event time, ms
+    columns: Sequence[Sequence[Any]]  # one per attribute, in the order of the schema
+    offset: Sequence[int]  # place in the merged input of the app
+    clock: Sequence[int]  # largest ts up to and with this event, over the whole app
+    at: Sequence[int]  # capture time, us
+
+
+@dataclass(slots=True)
+class OutRow:
+    stream: str
+    clock: int
+    phase: int
+    offset: int
+    seq: int
+    ts: int
+    at: int  # capture time of the event that caused it, us
+    kind: Kind
+    data: tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class KernelStats:
+    """What people watch."""
+
+    events_in: int = 0
+    rows_out: int = 0
+    keys: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+
+
+class Kernel(Protocol):
+    """State belongs to keys; a fragment without a key has the single key ()."""
+
+    source: str
+    stats: KernelStats
+
+    def feed(self, run: Run) -> None: ...
+    def advance(self, clock: int, at: int) -> None:
+        """Time moves without an event: fire every timer due at or before `clock`."""
+        ...
+
+    def take(self) -> list[OutRow]:
+        """The rows made since the last call, in order."""
+        ...
+
+    def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """(key, state) of keys touched since the last call; None: the key is empty and gone."""
+        ...
+
+    def restore(self, states: Iterable[tuple[bytes, bytes]]) -> None:
+        """Into a fresh kernel. StateError if they belong to another query or version."""
+        ...

@@ -1,0 +1,1 @@
+"""A plan on Spark: stream or batch, same rows. The only door for pyspark."""

@@ -1,0 +1,64 @@
+"""Events as Arrow: one schema per stream, three system columns in front of its attributes.
+
+    _ts    int64   event time, ms
+    _at    int64   capture time, us
+    _kind  int8    Kind: current, expired, or a mark that only moves time (attributes null)
+
+`object` attributes travel as JSON text: they are opaque to the log and to Spark.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from edgewise.event.schema import Attribute, Schema
+from edgewise.event.types import AttrType
+
+TS, AT, KIND = "_ts", "_at", "_kind"
+SYSTEM_FIELDS = (
+    pa.field(TS, pa.int64(), nullable=False),
+    pa.field(AT, pa.int64(), nullable=False),
+    pa.field(KIND, pa.int8(), nullable=False),
+)
+SYSTEM_COUNT = len(SYSTEM_FIELDS)
+
+ARROW_TYPES: dict[AttrType, Any] = {
+    AttrType.STRING: pa.string(),
+    AttrType.INT: pa.int32(),
+    AttrType.LONG: pa.int64(),
+    AttrType.FLOAT: pa.float32(),
+    AttrType.DOUBLE: pa.float64(),
+    AttrType.BOOL: pa.bool_(),
+    AttrType.OBJECT: pa.string(),
+}
+_TYPE_KEY = b"edgewise.type"
+
+
+def to_arrow(schema: Schema) -> Any:
+    """The Arrow schema of a stream; remembers the stream's name and the exact types."""
+    fields = [
+        pa.field(a.name, ARROW_TYPES[a.type], metadata={_TYPE_KEY: a.type.value})
+        for a in schema.attributes
+    ]
+    return pa.schema([*SYSTEM_FIELDS, *fields], metadata={b"edgewise.stream": schema.name})
+
+
+def from_arrow(schema: Any) -> Schema:
+    """The inverse of `to_arrow`."""
+    name = (schema.metadata or {}).get(b"edgewise.stream", b"").decode()
+    attributes = tuple(
+        Attribute(field.name, AttrType(field.metadata[_TYPE_KEY].decode()))
+        for field in list(schema)[SYSTEM_COUNT:]
+    )
+    return Schema(name, attributes)
+
+
+def record_batch(
+    schema: Any, ts: list[int], at: list[int], kind: list[int], columns: list[list[Any]]
+) -> Any:
+    """Columns of Python values as one record batch of an `to_arrow` schema."""
+    values = [ts, at, kind, *columns]
+    arrays = [pa.array(v, type=f.type) for v, f in zip(values, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

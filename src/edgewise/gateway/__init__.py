@@ -1,0 +1,1 @@
+"""Bytes from the world into the log."""

@@ -1,0 +1,1 @@
+"""Decode, check against the schema, stamp: pure."""

@@ -1,0 +1,1 @@
+"""Roles, leases, recovery: decided by pure code, carried out by a driver."""

@@ -1,0 +1,1 @@
+"""Who may write: leases and epochs, decided without a clock."""

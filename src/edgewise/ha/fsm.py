@@ -1,0 +1,1 @@
+"""Roles of a node and the only ways to change them."""

@@ -1,0 +1,1 @@
+"""What a node must replay before it serves."""

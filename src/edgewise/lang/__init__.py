@@ -1,0 +1,1 @@
+"""SiddhiQL text to typed plan, with errors a person can act on."""

@@ -1,0 +1,1 @@
+"""Append, read, tail: an ordered, durable, replayable stream with offsets."""

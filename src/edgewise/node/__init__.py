@@ -1,0 +1,1 @@
+"""Composition: what runs in this process."""

@@ -1,0 +1,1 @@
+"""Rewrite rules, one file each; their order is the tuple in each caller."""

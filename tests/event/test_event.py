@@ -1,0 +1,9 @@
+from edgewise.event.event import Event, Kind
+
+
+def test_an_event_is_current_unless_said_otherwise():
+    assert Event("S", 1, ("a",)).kind is Kind.CURRENT
+
+
+def test_the_numbers_of_kinds_are_what_logs_on_disk_hold():
+    assert [(k.name, k.value) for k in Kind] == [("CURRENT", 0), ("EXPIRED", 1), ("MARK", 2)]
