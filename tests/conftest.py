@@ -1,0 +1,26 @@
+"""What every test may ask for."""
+
+from functools import partial
+
+import pytest
+from tests.golden import check, check_block
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--rewrite-golden",
+        action="store_true",
+        help="write what came out into tests/golden and the generated parts of docs",
+    )
+
+
+@pytest.fixture
+def golden(request):
+    """`golden(path, run)`: each command of the script prints what the script says."""
+    return partial(check, rewrite=request.config.getoption("--rewrite-golden"))
+
+
+@pytest.fixture
+def generated_block(request):
+    """`generated_block(path, name, text)`: the named part of a page is up to date."""
+    return partial(check_block, rewrite=request.config.getoption("--rewrite-golden"))
