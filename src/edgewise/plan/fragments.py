@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Queries that share a key. `keys` gives, per input stream, the attributes that make it.
+    """Queries that run together, in order of definition, on the input streams they lead back to.
 
-    An empty `keys` means one task for all events; `why` then says what blocks a better choice.
+    `keys` gives, per input stream, the attributes that make the key of its state. Without keys a
+    fragment runs on one task, unless it is `stateless`; `why` says what blocks a better choice.
     """
 
     name: str
     queries: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    stateless: bool = False
     why: str = ""
 
     @property
