@@ -21,11 +21,17 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute of an input slot. A query on one stream has one slot, named by its alias."""
+    """An attribute of an input slot. A query on one stream has one slot, named by its alias.
+
+    `index` picks one event of a counted pattern element: 0 is the first, -1 the last, -2 the one
+    before. Without it a counted element gives the list of all its values, as an object. Within
+    the element's own filter the last event is the one matched before.
+    """
 
     type: AttrType
     slot: str
     name: str
+    index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,33 @@ class IsNull:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotIsNull:
+    """Whether a pattern element (or the other side of an outer join) has no event here."""
+
+    slot: str
+    index: int | None = None
+    type: AttrType = AttrType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTime:
+    """The timestamp of a slot's event, ms; the empty slot is the row itself."""
+
+    slot: str = ""
+    index: int | None = None
+    type: AttrType = AttrType.LONG
+
+
+@dataclass(frozen=True, slots=True)
+class InTable:
+    """True when some row of the table satisfies; its columns are fields of the slot `table`."""
+
+    condition: Expr
+    table: str
+    type: AttrType = AttrType.BOOL
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A scalar function, `name` with its namespace (`str:length`)."""
 
@@ -100,7 +133,22 @@ class Agg:
     args: tuple[Expr, ...]
 
 
-Expr: TypeAlias = Const | Field | OutField | Arith | Compare | And | Or | Not | IsNull | Call | Agg
+Expr: TypeAlias = (
+    Const
+    | Field
+    | OutField
+    | Arith
+    | Compare
+    | And
+    | Or
+    | Not
+    | IsNull
+    | SlotIsNull
+    | SlotTime
+    | InTable
+    | Call
+    | Agg
+)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -109,9 +157,11 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (expr.left, expr.right)
         case Not() | IsNull():
             return (expr.operand,)
+        case InTable():
+            return (expr.condition,)
         case Call() | Agg():
             return expr.args
-        case Const() | Field() | OutField():
+        case Const() | Field() | OutField() | SlotIsNull() | SlotTime():
             return ()
 
 

@@ -1,39 +1,118 @@
 """The typed logical plan of an app. Frozen, schema derived, no behaviour.
 
-An app is streams and queries. A query is an input (one stream through handlers and at most one
-window), a selection, and an output. Order is meaning: queries on one stream run in this order,
-depth first, each event all the way down before the next.
+An app is streams and queries. A query is an input (a stream, a join or a pattern), a selection,
+and an output. Order is meaning: queries on one stream run in this order, depth first, each event
+all the way down before the next. The parts are in `inputs`, `selection`, `outputs` and `stores`;
+this file holds what is made of them and is the one to import from.
 """
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 from edgewise.errors import Span
 from edgewise.event.schema import Schema
-from edgewise.plan.exprs import Expr, Field, OutField
+from edgewise.plan.annotations import Annotation
+from edgewise.plan.exprs import Expr
+from edgewise.plan.inputs import (
+    AbsentState,
+    ChainState,
+    CountState,
+    EveryState,
+    Filter,
+    Handler,
+    JoinInput,
+    JoinKind,
+    JoinSide,
+    LogicalState,
+    QueryInput,
+    State,
+    StateInput,
+    StateKind,
+    StoreKind,
+    StreamCall,
+    StreamInput,
+    StreamState,
+    Window,
+    state_leaves,
+    streams_of,
+)
+from edgewise.plan.outputs import (
+    DeleteFrom,
+    EventType,
+    InsertInto,
+    QueryOutput,
+    RateKind,
+    RateLimit,
+    Return,
+    SetColumn,
+    UpdateOrInsert,
+    UpdateTable,
+)
+from edgewise.plan.selection import OrderBy, Select, SelectItem
+from edgewise.plan.stores import Aggregation, NamedWindow, ScriptFunction, Table, Trigger
 
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """`@name(key='v', 'v', @nested(...))`; a value without a key has the key ''."""
-
-    name: str
-    pairs: tuple[tuple[str, str], ...] = ()
-    nested: tuple[Annotation, ...] = ()
-
-    def get(self, key: str, default: str = "") -> str:
-        return next((v for k, v in self.pairs if k.lower() == key.lower()), default)
+__all__ = [
+    "AbsentState",
+    "Aggregation",
+    "Annotation",
+    "App",
+    "ChainState",
+    "CountState",
+    "DeleteFrom",
+    "EventType",
+    "EveryState",
+    "Filter",
+    "Handler",
+    "InsertInto",
+    "JoinInput",
+    "JoinKind",
+    "JoinSide",
+    "LogicalState",
+    "NamedWindow",
+    "OnDemandQuery",
+    "OrderBy",
+    "Partition",
+    "PartitionKey",
+    "Query",
+    "QueryInput",
+    "QueryOutput",
+    "RangeKey",
+    "RateKind",
+    "RateLimit",
+    "Return",
+    "ScriptFunction",
+    "Select",
+    "SelectItem",
+    "SetColumn",
+    "State",
+    "StateInput",
+    "StateKind",
+    "StoreKind",
+    "Stream",
+    "StreamCall",
+    "StreamInput",
+    "StreamState",
+    "Table",
+    "Trigger",
+    "UpdateOrInsert",
+    "UpdateTable",
+    "Window",
+    "state_leaves",
+    "streams_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream with its ends. `implicit` ones were derived from a select list."""
+    """A stream with its ends. `implicit` ones were derived: from a select list, a trigger, or
+    the faults of another (`!S`). `anonymous` ones carry an inner query to the one around it.
+    """
 
     schema: Schema
     annotations: tuple[Annotation, ...] = ()
     implicit: bool = False
+    anonymous: bool = False
 
     @property
     def name(self) -> str:
@@ -44,92 +123,103 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    condition: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """`name` as in the language (`time`, `lengthBatch`); args are typed, times are LONG ms."""
+class Query:
+    """`partition` names the partition it lives in; an inner query comes before its outer one."""
 
     name: str
-    args: tuple[Expr, ...]
+    input: QueryInput
+    select: Select
+    output: QueryOutput
+    span: Span = Span(1, 1)
+    rate: RateLimit | None = None
+    partition: str = ""
+    annotations: tuple[Annotation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class StreamInput:
-    """`stream[before]#window[after]`: filters before limit what enters, after what leaves."""
+class RangeKey:
+    condition: Expr
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """Key of one stream: the text of `value`, or the label of every range that holds."""
 
     stream: str
+    value: Expr | None = None
+    ranges: tuple[RangeKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One instance of its queries and inner streams per key. A null key drops the event.
+
+    Streams without a key here go to every instance there is. `idle_ms` frees an instance that
+    saw no event for so long.
+    """
+
+    name: str
+    keys: tuple[PartitionKey, ...]
+    streams: tuple[Stream, ...] = ()
+    idle_ms: int | None = None
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OnDemandQuery:
+    """One query against what an app holds; `store` is '' for a bare write.
+
+    `on` is over the slot `slot`; without an output the rows go to who asked.
+    """
+
+    store: str
+    kind: StoreKind
     slot: str
-    before: tuple[Filter, ...] = ()
-    window: Window | None = None
-    after: tuple[Filter, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SelectItem:
-    name: str
-    expr: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class OrderBy:
-    field: OutField
-    descending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    items: tuple[SelectItem, ...]
-    group_by: tuple[Field, ...] = ()
-    having: Expr | None = None
-    order_by: tuple[OrderBy, ...] = ()
-    limit: int | None = None
-    offset: int | None = None
-
-
-class EventType(enum.Enum):
-    """Which rows of a query go out."""
-
-    CURRENT = "current"
-    EXPIRED = "expired"
-    ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class InsertInto:
-    target: str
-    events: EventType = EventType.CURRENT
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    name: str
-    input: StreamInput
     select: Select
-    output: InsertInto
-    span: Span = Span(1, 1)
+    on: Expr | None = None
+    within: tuple[Expr, ...] = ()
+    per: Expr | None = None
+    output: QueryOutput | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class App:
+    """`streams` holds every stream outside partitions, `queries` every query in order."""
+
     name: str
     streams: tuple[Stream, ...]
     queries: tuple[Query, ...]
     annotations: tuple[Annotation, ...] = ()
+    tables: tuple[Table, ...] = ()
+    windows: tuple[NamedWindow, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    aggregations: tuple[Aggregation, ...] = ()
+    functions: tuple[ScriptFunction, ...] = ()
+    partitions: tuple[Partition, ...] = ()
 
     def stream(self, name: str) -> Stream:
         return next(s for s in self.streams if s.name == name)
 
+    def table(self, name: str) -> Table | None:
+        return next((t for t in self.tables if t.name == name), None)
+
+    def window(self, name: str) -> NamedWindow | None:
+        return next((w for w in self.windows if w.name == name), None)
+
+    def partition(self, name: str) -> Partition | None:
+        return next((p for p in self.partitions if p.name == name), None)
+
     @property
     def inputs(self) -> tuple[Stream, ...]:
         """Streams that only the outside writes."""
-        written = {q.output.target for q in self.queries}
-        return tuple(s for s in self.streams if s.name not in written)
+        written = {q.output.target for q in self.queries} | {t.name for t in self.triggers}
+        return tuple(
+            s for s in self.streams if s.name not in written and not s.name.startswith("!")
+        )
 
     @property
     def outputs(self) -> tuple[Stream, ...]:
         """Streams that queries write, in order of definition."""
         written = {q.output.target for q in self.queries}
-        return tuple(s for s in self.streams if s.name in written)
+        return tuple(s for s in self.streams if s.name in written and not s.anonymous)
