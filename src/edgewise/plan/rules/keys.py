@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from edgewise.plan.exprs import Agg, Field, walk
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, Query
+from edgewise.plan.nodes import App, Query, StreamInput, Window, streams_of
 
 KEYABLE_WINDOWS = ("", "time")
 
@@ -32,7 +32,7 @@ def _components(app: App) -> list[list[Query]]:
     """Queries that share a stream, directly or through others."""
     groups: list[tuple[set[str], list[Query]]] = []
     for query in app.queries:
-        streams = {query.input.stream, query.output.target}
+        streams = {*streams_of(query.input), query.output.target}
         touching = [g for g in groups if g[0] & streams]
         merged = (
             streams.union(*(g[0] for g in touching)),
@@ -47,7 +47,7 @@ def _components(app: App) -> list[list[Query]]:
 
 def _fragment(app: App, queries: list[Query]) -> Fragment:
     names = tuple(q.name for q in queries)
-    read = {q.input.stream for q in queries}
+    read = {name for q in queries for name in streams_of(q.input)}
     inputs = tuple(s.name for s in app.inputs if s.name in read)
     written = {q.output.target for q in queries}
     stateful = [q for q in queries if _stateful(q)]
@@ -62,7 +62,7 @@ def _fragment(app: App, queries: list[Query]) -> Fragment:
         return Fragment(names[0], names, inputs, why=blocked)
     lineage = _lineage(app, queries, inputs[0])
     candidates = [
-        {lineage[q.input.stream].get(f.name, "") for f in q.select.group_by} - {""}
+        {lineage[_stream(q)].get(f.name, "") for f in q.select.group_by} - {""}
         for q in stateful
         if q.select.group_by
     ]
@@ -74,8 +74,21 @@ def _fragment(app: App, queries: list[Query]) -> Fragment:
     return Fragment(names[0], names, inputs, ((inputs[0], key),))
 
 
+def _stream(query: Query) -> str:
+    return streams_of(query.input)[0]
+
+
+def _window(query: Query) -> Window | None:
+    return query.input.window if isinstance(query.input, StreamInput) else None
+
+
 def _stateful(query: Query) -> bool:
-    return query.input.window is not None or _aggregates(query)
+    return (
+        not isinstance(query.input, StreamInput)
+        or query.input.window is not None
+        or query.rate is not None
+        or _aggregates(query)
+    )
 
 
 def _aggregates(query: Query) -> bool:
@@ -88,7 +101,12 @@ def _aggregates(query: Query) -> bool:
 def _blocked(stateful: list[Query]) -> str:
     """The first reason why no key is legal, '' for none."""
     for query in stateful:
-        window = query.input.window.name if query.input.window else ""
+        if not isinstance(query.input, StreamInput) or query.partition:
+            return f"{query.name}: joins, patterns and partitions are not keyed yet"
+        if query.rate:
+            return f"{query.name}: a rate limit counts all rows together"
+        found = _window(query)
+        window = found.name if found else ""
         if window not in KEYABLE_WINDOWS:
             return f"{query.name}: what leaves #window.{window} depends on all events together"
         if _aggregates(query) and not query.select.group_by:
@@ -100,7 +118,7 @@ def _blocked(stateful: list[Query]) -> str:
 
 def _written_twice(queries: list[Query]) -> bool:
     targets = [q.output.target for q in queries]
-    read = {q.input.stream for q in queries}
+    read = {name for q in queries for name in streams_of(q.input)}
     return any(targets.count(t) > 1 for t in read)
 
 
@@ -109,13 +127,13 @@ def _lineage(app: App, queries: list[Query], source: str) -> dict[str, Lineage]:
     found: dict[str, Lineage] = {source: {n: n for n in app.stream(source).schema.names}}
     pending = list(queries)
     while pending:
-        ready = [q for q in pending if q.input.stream in found]
+        ready = [q for q in pending if _stream(q) in found]
         if not ready:  # a ring of streams: nothing can be followed into it
             for query in pending:
-                found.setdefault(query.input.stream, {})
+                found.setdefault(_stream(query), {})
             break
         for query in ready:
-            before = found[query.input.stream]
+            before = found[_stream(query)]
             found[query.output.target] = {
                 item.name: before[item.expr.name]
                 for item in query.select.items
