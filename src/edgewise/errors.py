@@ -8,6 +8,8 @@
     │   ├── LogFull         no room: nothing was appended, nothing acknowledged is lost
     │   ├── LogCorrupt      bytes that fail their checksum, with file and position
     │   └── OutOfRange      offsets that retention removed or that do not exist yet
+    ├── LeaseError          the data directory's: its lease cannot be read, or cannot be trusted
+    ├── RecoveryError       a declared recovery that what is on disk cannot give
     ├── ProtocolError       the peer's: wire frames that break the protocol (a code decides retry)
     ├── StateError          kernel state of another version, another query, or torn
     └── SetupError          the machine's: something must be installed or configured first
@@ -99,6 +101,14 @@ class LogCorrupt(LogError):
 
 class OutOfRange(LogError):
     """Offsets that are gone or not there yet."""
+
+
+class LeaseError(EdgewiseError):
+    """The lease of a data directory cannot be read, or cannot be trusted."""
+
+
+class RecoveryError(EdgewiseError):
+    """What is on disk cannot give the recovery that was declared."""
 
 
 class ProtocolError(EdgewiseError):

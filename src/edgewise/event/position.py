@@ -10,3 +10,6 @@ class Position(NamedTuple):
 
     epoch: int
     offset: int
+
+    def __str__(self) -> str:
+        return f"{self.epoch}:{self.offset}"

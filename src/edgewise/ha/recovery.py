@@ -1,1 +1,183 @@
-"""What a node must replay before it serves."""
+"""What a node must replay or skip before it serves, by declared recovery.
+
+    checkpoint          head
+        |                |
+    ----+----------------+----> offsets
+        |<--- replay --->|          precise, rollback: compute again, then serve
+                         |          gap: start here, and say how many were skipped
+
+The log keeps one order for ever, so a query whose answer depends only on its input (and not on a
+clock, a die or the outside) gives the same rows again. That is what makes `precise` possible:
+rows that are out already are recognised by their sequence and not written twice.
+
+STATEMENTS is the promise to users; docs/ha.md and `explain` print it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from edgewise.errors import RecoveryError
+from edgewise.event.position import Position
+
+
+class Recovery(enum.Enum):
+    """The value is the word in `@sink(recovery='...')`."""
+
+    PRECISE = "precise"
+    ROLLBACK = "rollback"
+    GAP = "gap"
+
+
+class Repeat(enum.IntEnum):
+    """What an operator does when it is fed again; a query is as good as its worst operator.
+
+    Each level has everything the levels below it have.
+    """
+
+    ARBITRARY = 0
+    DETERMINISTIC = 1
+    CONVERGENT = 2
+    REPEATABLE = 3
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+
+_MEANINGS: Mapping[Repeat, str] = MappingProxyType(
+    {
+        Repeat.ARBITRARY: "depends on more than its input: a clock, a die, the outside",
+        Repeat.DETERMINISTIC: "same state and same input give the same rows",
+        Repeat.CONVERGENT: "and it forgets: from an empty state it comes to give the same rows",
+        Repeat.REPEATABLE: "and it has no state: each row depends on its own event only",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One kind of recovery, in words."""
+
+    rows: str
+    before_serving: str
+    costs: str
+    needs: Repeat
+
+
+STATEMENTS: Mapping[Recovery, Statement] = MappingProxyType(
+    {
+        Recovery.PRECISE: Statement(
+            rows="every row exactly once, as if nothing had failed",
+            before_serving="load the checkpoint, replay from it, write only rows not yet out",
+            costs="the wait for the replay",
+            needs=Repeat.DETERMINISTIC,
+        ),
+        Recovery.ROLLBACK: Statement(
+            rows="every row at least once; rows since the checkpoint may come again, or differ",
+            before_serving="load the checkpoint, replay from it, write every row",
+            costs="the wait for the replay; readers must bear repeats",
+            needs=Repeat.ARBITRARY,
+        ),
+        Recovery.GAP: Statement(
+            rows="no row twice; rows for events between checkpoint and head are missing",
+            before_serving="nothing: start at the head with an empty state",
+            costs="the skipped events; windows fill anew",
+            needs=Repeat.ARBITRARY,
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is on disk: the log from `earliest` up to `head`, and where state was last saved."""
+
+    earliest: int
+    head: Position
+    checkpoint: Position | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPlan:
+    """Orders for one query: offsets `replay_start` up to and without `replay_end` come first."""
+
+    load_checkpoint: bool
+    replay_start: int
+    replay_end: int
+    skipped: int = 0  # events that no row will ever show
+    repeats_dropped: bool = False  # rows that are out already are recognised
+
+    def __str__(self) -> str:
+        count = self.replay_end - self.replay_start
+        return ", ".join(
+            [
+                "load the checkpoint" if self.load_checkpoint else "start with an empty state",
+                f"replay {count} from {self.replay_start}" if count else "replay nothing",
+                *([f"skip {self.skipped}"] if self.skipped else []),
+                *(["drop rows already out"] if self.repeats_dropped and count else []),
+                f"serve from {self.replay_end}",
+            ]
+        )
+
+
+def parse_recovery(word: str) -> Recovery:
+    """The kind a person wrote; RecoveryError names the three words there are."""
+    try:
+        return Recovery(word)
+    except ValueError:
+        kinds = ", ".join(f"'{kind.value}'" for kind in Recovery)
+        raise RecoveryError(f"recovery is '{word}', it must be one of {kinds}") from None
+
+
+def why_not(kind: Recovery, repeat: Repeat) -> str:
+    """Why a query of this class cannot promise `kind`; empty where it can."""
+    needs = STATEMENTS[kind].needs
+    if repeat >= needs:
+        return ""
+    return (
+        f"recovery '{kind.value}' needs a {needs.name.lower()} query, and this one is "
+        f"{repeat.name.lower()}: fed again it may give other rows; declare 'rollback' or 'gap'"
+    )
+
+
+def plan_recovery(kind: Recovery, found: Found) -> RecoveryPlan:
+    """What to do before serving. RecoveryError where the log cannot give what was declared."""
+    head = found.head.offset
+    if kind is Recovery.GAP:
+        done = found.checkpoint.offset if found.checkpoint else found.earliest
+        return RecoveryPlan(
+            load_checkpoint=False,
+            replay_start=head,
+            replay_end=head,
+            skipped=max(0, head - done),
+        )
+    start = _replay_start(kind, found)
+    return RecoveryPlan(
+        load_checkpoint=found.checkpoint is not None,
+        replay_start=start,
+        replay_end=head,
+        repeats_dropped=kind is Recovery.PRECISE,
+    )
+
+
+def _replay_start(kind: Recovery, found: Found) -> int:
+    checkpoint = found.checkpoint or Position(0, 0)
+    if checkpoint.epoch > found.head.epoch or checkpoint.offset > found.head.offset:
+        raise RecoveryError(
+            f"the checkpoint at {checkpoint} is ahead of the log, which ends at {found.head}: "
+            "they are not of the same run; restore the log that belongs to it, or declare "
+            "recovery='gap' to start at the head"
+        )
+    if checkpoint.offset >= found.earliest:
+        return checkpoint.offset
+    if kind is Recovery.ROLLBACK and found.checkpoint is None:
+        return found.earliest  # there is nothing to roll back to but the oldest event
+    raise RecoveryError(
+        f"recovery='{kind.value}' must replay from offset {checkpoint.offset}, and retention "
+        f"has removed everything below {found.earliest}; keep the log for longer than the time "
+        "between checkpoints, or declare recovery='gap' to start at the head"
+    )

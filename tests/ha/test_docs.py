@@ -1,0 +1,37 @@
+"""docs/ha.md is drawn from the tables; `pytest --rewrite-golden` renews it."""
+
+from pathlib import Path
+
+from edgewise.ha.fsm import TRANSITIONS, Role
+from edgewise.ha.recovery import STATEMENTS, Recovery, Repeat, why_not
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "ha.md"
+
+
+def test_the_picture_of_the_roles_is_up_to_date(generated_block):
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> STANDBY"]
+    for role, row in TRANSITIONS.items():
+        lines += [f"    {role.name} --> {to.name} : {signal.name}" for signal, to in row.items()]
+    lines += ["```", "", "| role | meaning |", "|---|---|"]
+    lines += [f"| {role.name} | {role.value} |" for role in Role]
+    signals = dict.fromkeys(signal for row in TRANSITIONS.values() for signal in row)
+    lines += ["", "| signal | meaning |", "|---|---|"]
+    lines += [f"| {signal.name} | {signal.value} |" for signal in signals]
+    generated_block(PAGE, "roles", "\n".join(lines))
+
+
+def test_the_promises_are_up_to_date(generated_block):
+    lines = ["| recovery | rows | before serving | costs |", "|---|---|---|---|"]
+    lines += [
+        f"| {kind.value} | {said.rows} | {said.before_serving} | {said.costs} |"
+        for kind, said in STATEMENTS.items()
+    ]
+    generated_block(PAGE, "recovery", "\n".join(lines))
+
+
+def test_the_classes_of_operators_are_up_to_date(generated_block):
+    lines = ["| class | fed again | may promise |", "|---|---|---|"]
+    for repeat in Repeat:
+        kinds = ", ".join(kind.value for kind in Recovery if not why_not(kind, repeat))
+        lines.append(f"| {repeat.name.lower()} | {repeat.meaning} | {kinds} |")
+    generated_block(PAGE, "classes", "\n".join(lines))
