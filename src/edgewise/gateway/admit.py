@@ -1,1 +1,298 @@
-"""Decode, check against the schema, stamp: pure."""
+"""Decode, check against the schema, stamp: pure.
+
+Bytes and a content type become one record batch, or a `Refused` that says which events are at
+fault, in which field, and why. A request is all or nothing.
+
+There are two readers and they accept exactly the same bodies. The quick one decodes straight into
+struct types generated for the stream, and gives up at the first doubt. The careful one
+(`examine`) then decides, and finds every fault. Keys that come twice are the one thing the quick
+decoder cannot see; it counts colons instead: all fields are required, so a body without a second
+`ip` has exactly as many colons as fields plus those inside its strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from edgewise.event.arrow import ARROW_TYPES, to_arrow
+from edgewise.event.schema import Schema
+from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
+from edgewise.gateway.examine import (
+    FLOAT_MAX,
+    PROBLEMS_MAX,
+    TS_MAX_MS,
+    Columns,
+    Fault,
+    Framing,
+    examine,
+)
+
+BODY_BYTES_MAX = 8 * 1024 * 1024
+EVENTS_MAX = 64 * 1024
+_BOM = b"\xef\xbb\xbf"
+_ESCAPED_COLON = (b"\\u003a", b"\\u003A")
+
+FRAMINGS: dict[str, Framing] = {
+    "application/json": Framing.JSON,
+    "application/x-ndjson": Framing.LINES,
+    "application/ndjson": Framing.LINES,
+    "application/jsonl": Framing.LINES,
+    "application/jsonlines": Framing.LINES,
+}
+CHARSETS = ("utf-8", "utf8", "us-ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    body_bytes_max: int = BODY_BYTES_MAX
+    events_max: int = EVENTS_MAX
+    problems_max: int = PROBLEMS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """`status` is the HTTP status; `code` the one word that metrics count by."""
+
+    status: int
+    code: str
+    message: str
+    problems: tuple[Fault, ...] = ()
+    retry_after_s: int = 0
+    headers: tuple[tuple[bytes, bytes], ...] = field(default=())
+
+    def answer(self) -> dict[str, Any]:
+        """What the sender is told."""
+        listed = [
+            {"field": p.field, "reason": p.reason}
+            if p.index < 0
+            else {"event": p.index, "field": p.field, "reason": p.reason}
+            for p in self.problems
+        ]
+        return {
+            "error": self.code,
+            "message": self.message,
+            "accepted": 0,
+            "problems": listed,
+        }
+
+
+def refused_body(status: int, code: str, reason: str, *, at: str = "body") -> Refused:
+    """A refusal of the request as a whole: no single event is at fault."""
+    return Refused(status, code, f"{at}: {reason}", (Fault(-1, at, reason),))
+
+
+def admit(
+    body: bytes, content_type: str, schema: Schema, at_us: int, limits: Limits | None = None
+) -> Any | Refused:
+    """A record batch of `event.arrow.to_arrow(schema)`, or why not."""
+    return admission(schema, limits or Limits()).admit(body, content_type, at_us)
+
+
+@lru_cache(maxsize=1024)
+def admission(schema: Schema, limits: Limits) -> Admission:
+    return Admission(schema, limits)
+
+
+class Admission:
+    """Admits the events of one stream; holds the decoders generated for it."""
+
+    def __init__(self, schema: Schema, limits: Limits) -> None:
+        self.schema = schema
+        self.arrow_schema = to_arrow(schema)
+        self._limits = limits
+        self._quick = (
+            None
+            if not schema.attributes or AttrType.OBJECT in {a.type for a in schema.attributes}
+            else _QuickReader(schema)
+        )
+
+    def admit(self, body: bytes, content_type: str, at_us: int) -> Any | Refused:
+        limits = self._limits
+        if len(body) > limits.body_bytes_max:
+            reason = (
+                f"larger than the limit of {limits.body_bytes_max} bytes; send smaller batches"
+            )
+            return refused_body(413, "too_large", reason)
+        framing = framing_of(content_type)
+        if isinstance(framing, Refused):
+            return framing
+        body = body.removeprefix(_BOM)
+        if not body.strip():
+            return refused_body(400, "empty", "empty; expected an event or a list of events")
+        columns = self._quick.read(body, framing) if self._quick else None
+        if columns is None:
+            found = self._examine(body, framing)
+            if isinstance(found, Refused):
+                return found
+            columns = found
+        count = len(columns.values[0]) if columns.values else len(columns.ts)
+        if count > limits.events_max:
+            reason = f"{count} events, the limit is {limits.events_max}; send smaller batches"
+            return refused_body(413, "too_many", reason)
+        return self._batch(columns, count, at_us)
+
+    def _examine(self, body: bytes, framing: Framing) -> Columns | Refused:
+        try:
+            text = body.decode()
+        except UnicodeDecodeError as bad:
+            reason = f"not UTF-8: byte {bad.start} is 0x{body[bad.start]:02x}"
+            return refused_body(400, "charset", reason)
+        found = examine(text, framing, self.schema, self._limits.problems_max)
+        if isinstance(found, Columns):
+            if found.ts:
+                return found
+            return refused_body(400, "empty", "no events in it")
+        first = found[0]
+        if first.index < 0:
+            return Refused(400, "malformed", f"body: {first.reason}", tuple(found))
+        count = str(len({f.index for f in found}))
+        if len(found) >= self._limits.problems_max:
+            count = f"at least {count}"
+        message = (
+            f"{count} event(s) at fault, nothing was accepted; "
+            f"first: event {first.index}, field '{first.field}': {first.reason}"
+        )
+        return Refused(400, "invalid", message, tuple(found))
+
+    def _batch(self, columns: Columns, count: int, at_us: int) -> Any:
+        arrival_ms = at_us // 1000
+        if columns.ts:
+            ts = pa.array([arrival_ms if t is None else t for t in columns.ts], type=pa.int64())
+        else:
+            ts = pa.array(np.full(count, arrival_ms, dtype=np.int64), type=pa.int64())
+        at = pa.array(np.arange(at_us, at_us + count, dtype=np.int64))
+        kind = pa.array(np.zeros(count, dtype=np.int8))
+        arrays = [
+            pa.array(values, type=ARROW_TYPES[a.type])
+            for values, a in zip(columns.values, self.schema.attributes, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays([ts, at, kind, *arrays], schema=self.arrow_schema)
+
+
+def framing_of(content_type: str) -> Framing | Refused:
+    """How the body holds its events, from the Content-Type header."""
+    media, *parameters = (part.strip().lower() for part in content_type.split(";"))
+    framing = FRAMINGS.get(media)
+    if framing is None:
+        said = f"'{media}'" if media else "nothing"
+        reason = f"{said} is not a supported type; send application/json or application/x-ndjson"
+        return refused_body(415, "content_type", reason, at="Content-Type")
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"')
+        if name.strip() == "charset" and charset not in CHARSETS:
+            reason = f"charset '{charset}' is not supported; send UTF-8"
+            return refused_body(415, "charset", reason, at="Content-Type")
+    return framing
+
+
+_QUICK_TYPES: dict[AttrType, Any] = {
+    AttrType.STRING: str,
+    AttrType.INT: Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)],
+    AttrType.LONG: Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)],
+    AttrType.FLOAT: Annotated[float, msgspec.Meta(ge=-FLOAT_MAX, le=FLOAT_MAX)],
+    AttrType.DOUBLE: float,
+    AttrType.BOOL: bool,
+}
+_TS_TYPE = Annotated[int, msgspec.Meta(ge=-TS_MAX_MS, le=TS_MAX_MS)]
+
+
+class _QuickReader:
+    """Decodes bodies whose events all have the same form; None for everything else."""
+
+    def __init__(self, schema: Schema) -> None:
+        types = [_QUICK_TYPES[a.type] | None for a in schema.attributes]
+        slots = [f"f{i}" for i in range(len(types))]
+        plain = msgspec.defstruct(
+            "Plain",
+            list(zip(slots, types, strict=True)),
+            rename=dict(zip(slots, schema.names, strict=True)),
+            forbid_unknown_fields=True,
+            gc=False,
+        )
+        envelope = msgspec.defstruct(
+            "Envelope",
+            [
+                ("data", plain | tuple[tuple(types)]),  # type: ignore[misc]
+                ("ts", _TS_TYPE | msgspec.UnsetType, msgspec.UNSET),
+            ],
+            forbid_unknown_fields=True,
+        )
+        self._has_data = "data" in schema.names
+        self._plain_many = msgspec.json.Decoder(list[plain])  # type: ignore[valid-type]
+        self._envelope_many = msgspec.json.Decoder(list[envelope])  # type: ignore[valid-type]
+        self._plain_one = msgspec.json.Decoder(plain)
+        self._envelope_one = msgspec.json.Decoder(envelope)
+        self._getters: list[Callable[[Any], Any]] = [attrgetter(s) for s in slots]
+        self._texts = [i for i, a in enumerate(schema.attributes) if a.type is AttrType.STRING]
+        self._width = len(slots)
+        self._colons_in_names = sum(n.count(":") for n in schema.names)
+
+    def read(self, body: bytes, framing: Framing) -> Columns | None:
+        try:
+            # Struct fields are checked as UTF-8 only where they are strings; the careful reader
+            # checks all bytes, so this one must too.
+            body.decode()
+            return self._plain(body, framing)
+        except UnicodeDecodeError:
+            return None
+        except (msgspec.MsgspecError, RecursionError):
+            pass
+        if self._has_data:
+            return None
+        try:
+            return self._envelope(body, framing)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+
+    def _plain(self, body: bytes, framing: Framing) -> Columns | None:
+        events = _decode(self._plain_one, self._plain_many, body, framing)
+        values = [list(map(get, events)) for get in self._getters]
+        colons = len(events) * (self._width + self._colons_in_names)
+        if not events or not self._no_key_twice(body, values, colons):
+            return None
+        return Columns([], values)
+
+    def _envelope(self, body: bytes, framing: Framing) -> Columns | None:
+        events = _decode(self._envelope_one, self._envelope_many, body, framing)
+        data = [event.data for event in events]
+        lists = sum(type(d) is tuple for d in data)
+        if lists == 0:
+            values = [list(map(get, data)) for get in self._getters]
+        else:
+            rows = (d if type(d) is tuple else msgspec.structs.astuple(d) for d in data)
+            values = [list(column) for column in zip(*rows, strict=True)]
+        ts = [None if e.ts is msgspec.UNSET else e.ts for e in events]
+        colons = 2 * len(events) - ts.count(None)
+        colons += (len(events) - lists) * (self._width + self._colons_in_names)
+        if not events or not self._no_key_twice(body, values, colons):
+            return None
+        return Columns(ts, values)
+
+    def _no_key_twice(self, body: bytes, values: Sequence[list[Any]], colons: int) -> bool:
+        found = body.count(b":")
+        if found == colons and not self._colons_in_names:
+            return True
+        if any(escape in body for escape in _ESCAPED_COLON):
+            return False
+        inside = sum("".join(filter(None, values[i])).count(":") for i in self._texts)
+        return found == colons + inside
+
+
+def _decode(one: Any, many: Any, body: bytes, framing: Framing) -> list[Any]:
+    events: list[Any]
+    if framing is Framing.LINES:
+        events = one.decode_lines(body)
+    elif body.lstrip()[:1] == b"[":
+        events = many.decode(body)
+    else:
+        events = [one.decode(body)]
+    return events

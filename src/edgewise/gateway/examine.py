@@ -1,0 +1,304 @@
+"""The careful reader of JSON bodies: every fault with its event, field and reason. Pure.
+
+It defines what is admitted; the quick reader in `admit` may only agree with it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from edgewise.event.schema import Schema
+from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
+
+PROBLEMS_MAX = 20
+NESTING_MAX = 32  # of the value of an `object` attribute
+NAME_CHARS_MAX = 100  # of a field in an answer: the sender chose it
+DIGITS_MAX = 400  # of a number; a double has at most 309 before its point
+TS_MAX_MS = 2**53 - 1  # in microseconds it still fits 64 bits
+FLOAT_MAX = 3.4028234663852886e38
+_WHITE = " \t\n\r"
+
+
+class Framing(enum.Enum):
+    JSON = "json"  # one event, or an array of events
+    LINES = "lines"  # one event after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`index` counts the events of the request from 0; -1 where the body itself is at fault."""
+
+    index: int
+    field: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Event times (None: time of arrival; no list: all of them) and one list per attribute."""
+
+    ts: list[int | None]
+    values: list[list[Any]]
+
+
+class _Odd:
+    """A token that JSON libraries take and JSON does not, or a number nobody can store."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+
+class _Repeated(dict[str, Any]):
+    """An object with a key that comes twice."""
+
+    key = ""
+
+
+def examine(
+    text: str, framing: Framing, schema: Schema, problems_max: int = PROBLEMS_MAX
+) -> Columns | list[Fault]:
+    """The columns of a body, or its first `problems_max` faults."""
+    try:
+        events = list(_values(text, framing))
+    except json.JSONDecodeError as bad:
+        return [Fault(-1, "body", _syntax(bad, framing))]
+    except RecursionError:
+        return [Fault(-1, "body", "nested too deeply to be an event")]
+    faults: list[Fault] = []
+    ts: list[int | None] = []
+    rows: list[list[Any]] = []
+    for index, event in enumerate(events):
+        at, row, reasons = _event(event, schema)
+        faults += (Fault(index, _printable(name), reason) for name, reason in reasons)
+        if len(faults) >= problems_max:
+            return faults[:problems_max]
+        ts.append(at)
+        rows.append(row)
+    if faults:
+        return faults
+    return Columns(ts, [list(c) for c in zip(*rows, strict=True)] if rows else [])
+
+
+def _printable(name: str) -> str:
+    return name[:NAME_CHARS_MAX].encode(errors="backslashreplace").decode()
+
+
+def _values(text: str, framing: Framing) -> Iterator[Any]:
+    if framing is Framing.JSON:
+        whole = _DECODER.decode(text)
+        if isinstance(whole, list):
+            yield from whole
+        else:
+            yield whole
+        return
+    position = _skip(text, 0)
+    while position < len(text):
+        value, position = _DECODER.raw_decode(text, position)
+        position = _skip(text, position)
+        yield value
+
+
+def _skip(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _WHITE:
+        position += 1
+    return position
+
+
+def _syntax(bad: json.JSONDecodeError, framing: Framing) -> str:
+    reason = f"not JSON: {bad.msg.lower()} at line {bad.lineno}, column {bad.colno}"
+    if framing is Framing.JSON and bad.msg == "Extra data":
+        reason += "; several events in lines are sent as application/x-ndjson"
+    return reason
+
+
+def _integer(digits: str) -> int | _Odd:
+    return int(digits) if len(digits) <= DIGITS_MAX else _Odd("a number out of range")
+
+
+def _pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) == len(items):
+        return found
+    repeated = _Repeated(found)
+    seen: set[str] = set()
+    for key, _ in items:
+        if key in seen:
+            repeated.key = key
+            break
+        seen.add(key)
+    return repeated
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_pairs,
+    parse_int=_integer,
+    parse_constant=lambda token: _Odd(f"{token}, which is not JSON"),
+)
+
+_Reasons = list[tuple[str, str]]
+
+
+def _event(event: Any, schema: Schema) -> tuple[int | None, list[Any], _Reasons]:
+    """Event time, values in schema order, and what is wrong with them."""
+    if not isinstance(event, dict):
+        return None, [], [("event", f"expected an object, got {_name(event)}")]
+    if "data" not in event or schema.index("data") >= 0:
+        return None, *_object(event, schema)
+    reasons = _twice(event)
+    reasons += ((k, "not part of an envelope") for k in event if k not in {"ts", "data"})
+    ts = event.get("ts")
+    if "ts" in event and (type(ts) is not int or abs(ts) > TS_MAX_MS):
+        got = ts if type(ts) is int else _name(ts)
+        reasons.append(("ts", f"expected milliseconds since 1970 as an integer, got {got}"))
+    data = event["data"]
+    if isinstance(data, dict):
+        row, more = _object(data, schema)
+    elif isinstance(data, list):
+        row, more = _list(data, schema)
+    else:
+        row, more = [], [("data", f"expected an object or a list, got {_name(data)}")]
+    return ts, row, reasons + more
+
+
+def _object(event: dict[str, Any], schema: Schema) -> tuple[list[Any], _Reasons]:
+    reasons = _twice(event)
+    row: list[Any] = []
+    for attribute in schema.attributes:
+        if attribute.name not in event:
+            reasons.append((attribute.name, "missing; send null where there is no value"))
+            continue
+        _append(event[attribute.name], attribute.name, attribute.type, row, reasons)
+    if len(event) > len(row) or reasons:
+        reasons += ((key, _unknown(key, schema)) for key in event if schema.index(key) < 0)
+    return row, reasons
+
+
+def _list(data: list[Any], schema: Schema) -> tuple[list[Any], _Reasons]:
+    if len(data) != len(schema.attributes):
+        wanted = f"{len(schema.attributes)} values ({', '.join(schema.names)})"
+        return [], [("data", f"expected {wanted}, got {len(data)}")]
+    row: list[Any] = []
+    reasons: _Reasons = []
+    for value, attribute in zip(data, schema.attributes, strict=True):
+        _append(value, attribute.name, attribute.type, row, reasons)
+    return row, reasons
+
+
+def _append(value: Any, name: str, kind: AttrType, row: list[Any], reasons: _Reasons) -> None:
+    try:
+        row.append(None if value is None else _CHECKS[kind](value))
+    except ValueError as bad:
+        reasons.append((name, str(bad)))
+
+
+def _twice(event: dict[str, Any]) -> _Reasons:
+    return [(event.key, "comes twice")] if isinstance(event, _Repeated) else []
+
+
+def _unknown(key: str, schema: Schema) -> str:
+    near = difflib.get_close_matches(key[:NAME_CHARS_MAX], schema.names, n=1)
+    return f"{schema.name} has no such attribute" + (
+        f"; did you mean '{near[0]}'?" if near else ""
+    )
+
+
+_NAMES: dict[type, str] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number with a fraction",
+    list: "a list",
+    type(None): "null",
+}
+
+
+def _name(value: Any) -> str:
+    return value.what if isinstance(value, _Odd) else _NAMES.get(type(value), "an object")
+
+
+def _wrong(expected: str, value: Any) -> ValueError:
+    return ValueError(f"expected {expected}, got {_name(value)}")
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong("string", value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair is not text") from None
+    return value
+
+
+def _whole(word: str, low: int, high: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if type(value) is not int:
+            raise _wrong(word, value)
+        if not low <= value <= high:
+            raise ValueError(f"out of range for {word} ({low} to {high})")
+        return value
+
+    return check
+
+
+def _number(word: str, limit: float) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        if type(value) is not int and type(value) is not float:
+            raise _wrong(word, value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not -limit <= number <= limit:
+            raise ValueError(f"out of range for {word}")
+        return number
+
+    return check
+
+
+def _bool(value: Any) -> bool:
+    if type(value) is not bool:
+        raise _wrong("bool", value)
+    return value
+
+
+def _json_text(value: Any) -> str:
+    _opaque(value, 0)
+    return msgspec.json.encode(value).decode()
+
+
+def _opaque(value: Any, depth: int) -> None:
+    """Whether the value of an `object` attribute can be written as JSON again."""
+    if depth > NESTING_MAX:
+        raise ValueError(f"nested deeper than {NESTING_MAX}")
+    if isinstance(value, dict):
+        for _, reason in _twice(value):
+            raise ValueError(f"a key {reason}")
+        for key in value:
+            _string(key)
+    inner = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        for part in inner:
+            _opaque(part, depth + 1)
+    elif value is not None:
+        _CHECKS[_SCALARS.get(type(value), AttrType.LONG)](value)
+
+
+_SCALARS = {str: AttrType.STRING, bool: AttrType.BOOL, float: AttrType.DOUBLE}
+_CHECKS: dict[AttrType, Callable[[Any], Any]] = {
+    AttrType.STRING: _string,
+    AttrType.INT: _whole("int", INT_MIN, INT_MAX),
+    AttrType.LONG: _whole("long", LONG_MIN, LONG_MAX),
+    AttrType.FLOAT: _number("float", FLOAT_MAX),
+    AttrType.DOUBLE: _number("double", math.nextafter(math.inf, 0)),
+    AttrType.BOOL: _bool,
+    AttrType.OBJECT: _json_text,
+}

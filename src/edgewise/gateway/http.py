@@ -1,0 +1,358 @@
+"""The HTTP door: `POST /streams/{stream}`, answered when the events are durable.
+
+The ASGI application knows requests and answers only; `admit` decides what is taken, `Intake`
+brings it into the log. The server is uvicorn, run inside the caller's event loop.
+
+    POST /streams/{stream}   200 {"accepted": n, "first": offset, "end": offset}
+    GET  /streams            the streams and their attributes
+    GET  /metrics            counters for Prometheus
+    GET  /healthz            200 while the door is open
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+import uvicorn
+
+from edgewise.errors import LogError, LogFull, SetupError
+from edgewise.event.arrow import from_arrow
+from edgewise.event.clock import Clock
+from edgewise.gateway.admit import Admission, Limits, Refused, refused_body
+from edgewise.gateway.inflate import TooLarge, gunzip
+from edgewise.gateway.intake import Arrivals, Intake
+from edgewise.gateway.stats import DoorStats, prometheus
+from edgewise.log.api import LogWriter
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+STREAMS = "/streams/"
+_JSON = b"application/json"
+_TEXT = b"text/plain; version=0.0.4; charset=utf-8"
+RETRY_BUSY_S = 1
+RETRY_FULL_S = 5
+LINGER_BYTES_MAX = 16 * 1024 * 1024
+LINGER_S = 1.0
+SETTLE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class HttpConfig:
+    """Limits of the door. `paths` gives streams further addresses, such as `/logins`."""
+
+    limits: Limits = Limits()
+    in_flight_bytes_max: int = 64 * 1024 * 1024
+    body_timeout_s: float = 30.0
+    connections_max: int = 4096
+    keep_alive_s: int = 30
+    append_threads: int = 16
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Gone(Exception):
+    """The sender closed the connection in the middle of its body."""
+
+
+class HttpDoor:
+    """Serves the streams of `writers`; `stats` may be read at any time."""
+
+    def __init__(
+        self, writers: Mapping[str, LogWriter], clock: Clock, config: HttpConfig | None = None
+    ) -> None:
+        self._config = config or HttpConfig()
+        self.stats = DoorStats()
+        self._arrivals = Arrivals(clock)
+        self._pool = ThreadPoolExecutor(self._config.append_threads, "edgewise-append")
+        self._intakes = {
+            name: Intake(writer, self._pool, self.stats.appended)
+            for name, writer in writers.items()
+        }
+        self._admissions = {
+            name: Admission(from_arrow(writer.schema), self._config.limits)
+            for name, writer in writers.items()
+        }
+        self._server: uvicorn.Server | None = None
+        self._ticking: asyncio.Task[None] | None = None
+        self._sockets: list[socket.socket] = []
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
+        """Bind and serve; answers the port, which the system chose where `port` is 0."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            listening = socket.create_server((host, port), family=family, backlog=2048)
+        except OSError as bad:
+            raise SetupError(
+                f"the HTTP door cannot listen on {host}:{port}: {bad.strerror}; "
+                "choose another port or stop the program that has it"
+            ) from bad
+        config = uvicorn.Config(
+            self,
+            interface="asgi3",
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            loop="none",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=self._config.connections_max,
+            timeout_keep_alive=self._config.keep_alive_s,
+            timeout_graceful_shutdown=1,
+        )
+        config.load()
+        self._server = uvicorn.Server(config)
+        self._server.lifespan = config.lifespan_class(config)
+        self._sockets = [listening]
+        # Not `serve()`: that would take the signals of the process, which belong to the node.
+        await self._server.startup(sockets=self._sockets)
+        self._ticking = asyncio.create_task(self._server.main_loop())
+        bound: int = listening.getsockname()[1]
+        return bound
+
+    async def stop(self) -> None:
+        """Close the door: no new requests, those in flight get a second, then all is closed."""
+        if self._server is not None and self._ticking is not None:
+            self._server.should_exit = True
+            await self._ticking
+            await self._server.shutdown(sockets=self._sockets)
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
+            self._server = None
+        for intake in self._intakes.values():
+            await intake.settle(SETTLE_S)
+        self._pool.shutdown(wait=False)
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        path = unquote(scope["path"])
+        method = scope["method"]
+        stream = self._config.paths.get(path) or (
+            path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
+        )
+        if stream:
+            await self._post(stream, scope, receive, send)
+            return
+        page = _PAGES.get(path)
+        if page is None:
+            await self._refuse("", _not_found(path), receive, send)
+        elif method not in {"GET", "HEAD"}:
+            await self._refuse("", _not_allowed(method, b"GET, HEAD"), receive, send)
+        else:
+            kind, make = page
+            await _respond(send, 200, make(self), kind, head=method == "HEAD")
+
+    async def _post(
+        self, stream: str, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        if stream not in self._admissions:
+            # The name comes from outside: counting by it would let anyone fill the memory.
+            await self._refuse("", self._unknown(stream), receive, send)
+            return
+        if scope["method"] != "POST":
+            await self._refuse(stream, _not_allowed(scope["method"], b"POST"), receive, send)
+            return
+        body = _Body(self, receive)
+        try:
+            answer = await self._take(stream, dict(scope["headers"]), body)
+        except _Gone:
+            self.stats.refused[stream, "gone"] += 1
+            return
+        finally:
+            body.release()
+        if isinstance(answer, Refused):
+            await self._refuse(stream, answer, receive, send)
+        else:
+            await _respond(send, 200, answer, _JSON)
+
+    async def _take(
+        self, stream: str, headers: Mapping[bytes, bytes], body: _Body
+    ) -> bytes | Refused:
+        raw = await body.read(headers)
+        if isinstance(raw, Refused):
+            return raw
+        at_us = self._arrivals.now_us()
+        content_type = headers.get(b"content-type", b"").decode("latin-1")
+        rows = self._admissions[stream].admit(raw, content_type, at_us)
+        if isinstance(rows, Refused):
+            return rows
+        self._arrivals.took(at_us, rows.num_rows)
+        try:
+            got = await self._intakes[stream].append(rows)
+        except LogFull as full:
+            return Refused(503, "full", f"no room in the log: {full}", retry_after_s=RETRY_FULL_S)
+        except LogError as bad:
+            return Refused(503, "log", f"the log takes nothing: {bad}", retry_after_s=RETRY_FULL_S)
+        self.stats.accepted[stream] += rows.num_rows
+        answer = {"accepted": rows.num_rows, "first": got.first, "end": got.end}
+        return msgspec.json.encode(answer)
+
+    def _unknown(self, stream: str) -> Refused:
+        near = difflib.get_close_matches(stream[:100], self._admissions, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else "; GET /streams lists them"
+        return refused_body(
+            404, "unknown_stream", f"no stream '{stream[:100]}'{hint}", at="stream"
+        )
+
+    async def _refuse(self, stream: str, why: Refused, receive: Receive, send: Send) -> None:
+        self.stats.refused[stream, why.code] += 1
+        headers = list(why.headers)
+        if why.retry_after_s:
+            headers.append((b"retry-after", str(why.retry_after_s).encode()))
+        body = msgspec.json.encode(why.answer())
+        if why.status not in {413, 429}:
+            await _respond(send, why.status, body, _JSON, headers)
+            return
+        # The body was not read to its end. Answer now; then let a sender that writes first and
+        # reads later finish, within limits: closing at once would reset it before it reads this.
+        headers.append((b"connection", b"close"))
+        await _respond(send, why.status, body, _JSON, headers, last=False)
+        await _linger(receive)
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Body:
+    """Reads one request body within the limits, and holds its share of the bytes in flight."""
+
+    def __init__(self, door: HttpDoor, receive: Receive) -> None:
+        self._stats = door.stats
+        self._config = door._config  # noqa: SLF001  one class in two parts
+        self._receive = receive
+        self._reserved = 0
+
+    async def read(self, headers: Mapping[bytes, bytes]) -> bytes | Refused:
+        limit = self._config.limits.body_bytes_max
+        coding = headers.get(b"content-encoding", b"identity").strip().lower()
+        if coding not in {b"identity", b"gzip"}:
+            reason = f"'{coding.decode('latin-1')}' is not supported; send gzip or none"
+            return refused_body(415, "encoding", reason, at="Content-Encoding")
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > limit:
+            return _too_large(limit)
+        if length.isdigit() and not self._reserve(int(length)):
+            return _busy()
+        try:
+            async with asyncio.timeout(self._config.body_timeout_s):
+                raw = await self._chunks(limit)
+        except TimeoutError:
+            reason = f"did not arrive within {self._config.body_timeout_s:g} s"
+            return refused_body(408, "slow", reason)
+        if isinstance(raw, Refused):
+            return raw
+        self._stats.bytes_in += len(raw)
+        return self._unpack(raw, limit) if coding == b"gzip" else raw
+
+    async def _chunks(self, limit: int) -> bytes | Refused:
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise _Gone
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit:
+                return _too_large(limit)
+            if size > self._reserved and not self._reserve(size - self._reserved):
+                return _busy()
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _unpack(self, raw: bytes, limit: int) -> bytes | Refused:
+        try:
+            body = gunzip(raw, limit)
+        except TooLarge as bad:
+            return refused_body(413, "too_large", str(bad))
+        except ValueError as bad:
+            return refused_body(400, "encoding", str(bad))
+        return body if self._reserve(len(body)) else _busy()
+
+    def _reserve(self, size: int) -> bool:
+        if self._stats.bytes_in_flight + size > self._config.in_flight_bytes_max:
+            return False
+        self._stats.bytes_in_flight += size
+        self._reserved += size
+        return True
+
+    def release(self) -> None:
+        self._stats.bytes_in_flight -= self._reserved
+        self._reserved = 0
+
+
+def _streams(door: HttpDoor) -> bytes:
+    listed = [
+        {
+            "stream": name,
+            "attributes": [
+                {"name": a.name, "type": a.type.value} for a in admission.schema.attributes
+            ],
+        }
+        for name, admission in sorted(door._admissions.items())  # noqa: SLF001
+    ]
+    return msgspec.json.encode({"streams": listed})
+
+
+_PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {
+    "/streams": (_JSON, _streams),
+    "/metrics": (_TEXT, lambda door: prometheus(door.stats, "http").encode()),
+    "/healthz": (_JSON, lambda _door: b'{"status":"ok"}'),
+}
+
+
+def _too_large(limit: int) -> Refused:
+    reason = f"larger than the limit of {limit} bytes; send smaller batches"
+    return refused_body(413, "too_large", reason)
+
+
+def _busy() -> Refused:
+    message = "too many bytes on their way to the log; send again a little later"
+    return Refused(429, "busy", message, retry_after_s=RETRY_BUSY_S)
+
+
+def _not_found(path: str) -> Refused:
+    reason = f"nothing at '{path[:100]}'; events go to POST /streams/<stream>"
+    return refused_body(404, "not_found", reason, at="path")
+
+
+def _not_allowed(method: str, allowed: bytes) -> Refused:
+    reason = f"{method} is not possible here; use {allowed.decode()}"
+    fault = refused_body(405, "method", reason, at="method")
+    return Refused(405, "method", fault.message, fault.problems, headers=((b"allow", allowed),))
+
+
+async def _respond(
+    send: Send,
+    status: int,
+    body: bytes,
+    kind: bytes,
+    headers: list[tuple[bytes, bytes]] | None = None,
+    *,
+    head: bool = False,
+    last: bool = True,
+) -> None:
+    length = str(len(body)).encode()
+    all_headers = [(b"content-type", kind), (b"content-length", length), *(headers or [])]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
+    await send(
+        {"type": "http.response.body", "body": b"" if head else body, "more_body": not last}
+    )
+
+
+async def _linger(receive: Receive) -> None:
+    dropped = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_S):
+            while dropped < LINGER_BYTES_MAX:
+                message = await receive()
+                dropped += len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return

@@ -1,0 +1,221 @@
+"""Doors by annotation: what `@source(...)` and `@sink(...)` say, and which class answers to it.
+
+    @source(type='http', path='/logins', @map(type='json'))
+
+becomes `SourceSpec("login_stream", "http", {"path": "/logins"}, MapSpec("json"))`. The type finds
+a class in the table below or in an installed package's entry points, so a user adds a source with
+one class and one line:
+
+    [project.entry-points."edgewise.sources"]
+    carrier-pigeon = "pigeons.source:PigeonSource"
+
+A class names its options in `OPTIONS` and what it can promise in `GUARANTEES`; both are checked
+before anything starts. HTTP is the one door shared by all streams: it has no class of its own
+kind here, `http_config` gathers its annotations into the one `HttpDoor`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar, Protocol
+
+from edgewise.errors import EdgewiseError
+from edgewise.event.clock import Clock
+from edgewise.event.schema import Schema
+from edgewise.gateway.http import HttpConfig
+from edgewise.gateway.stats import DoorStats
+from edgewise.log.api import LogReader, LogWriter
+
+SOURCES_GROUP = "edgewise.sources"
+SINKS_GROUP = "edgewise.sinks"
+
+
+class Guarantee(enum.Enum):
+    """How often an event that was sent is in the log (a source) or is delivered (a sink)."""
+
+    AT_MOST_ONCE = "at-most-once"
+    AT_LEAST_ONCE = "at-least-once"
+    EFFECTIVELY_ONCE = "effectively-once"
+
+
+class BadSpec(EdgewiseError):
+    """An annotation that no door can keep; `option` is the element at fault, '' for the type."""
+
+    def __init__(self, message: str, option: str = "") -> None:
+        self.option = option
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One element of an annotation. A `default` of None makes it required."""
+
+    doc: str
+    default: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapSpec:
+    """`@map(type='json', option='...', @attributes(name='where in the payload'))`."""
+
+    type: str = "json"
+    options: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """`@source(type='...', option='...', @map(...))` on a stream."""
+
+    stream: str
+    type: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    map: MapSpec = MapSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec:
+    """`@sink(type='...', option='...', @map(...))` on a stream."""
+
+    stream: str
+    type: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    map: MapSpec = MapSpec()
+
+
+class Source(Protocol):
+    """One annotation, running. `options` are complete: defaults are filled in."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]]
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]]  # the first is the default
+    stats: DoorStats
+
+    def __init__(
+        self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock
+    ) -> None: ...
+    async def start(self) -> None:
+        """Returns when events may flow; raises SetupError where the other side cannot be."""
+        ...
+
+    async def stop(self) -> None:
+        """Within two seconds; what was not acknowledged to the other side it will send again."""
+        ...
+
+
+class Sink(Protocol):
+    """One annotation, running: the rows of a log to the world, from where it left off."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]]
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]]
+    stats: DoorStats
+
+    def __init__(
+        self, spec: SinkSpec, schema: Schema, reader: LogReader, clock: Clock
+    ) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+
+
+# Every type has these besides its own.
+SHARED_OPTIONS: Mapping[str, Option] = {
+    "delivery": Option("at-most-once, at-least-once or effectively-once"),
+}
+HTTP_OPTIONS: Mapping[str, Option] = {
+    "path": Option("a further address for this stream, beside /streams/<stream>"),
+}
+HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE,)
+
+# type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
+SOURCES: dict[str, str] = {}
+SINKS: dict[str, str] = {}
+
+
+def check_source(spec: SourceSpec) -> SourceSpec:
+    """The spec with all defaults filled in; BadSpec where no door can keep it."""
+    if spec.type == "http":
+        options = _complete(spec.type, spec.options, HTTP_OPTIONS, HTTP_GUARANTEES)
+        path = options["path"]
+        if path and not path.startswith("/"):
+            raise BadSpec(f"path '{path}' of source 'http' must start with '/'", "path")
+    else:
+        cls = source_class(spec.type)
+        options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
+    return SourceSpec(spec.stream, spec.type, options, spec.map)
+
+
+def check_sink(spec: SinkSpec) -> SinkSpec:
+    cls = sink_class(spec.type)
+    options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
+    return SinkSpec(spec.stream, spec.type, options, spec.map)
+
+
+def source_class(kind: str) -> type[Source]:
+    found: type[Source] = _find(kind, SOURCES, SOURCES_GROUP, "source", also=("http",))
+    return found
+
+
+def sink_class(kind: str) -> type[Sink]:
+    found: type[Sink] = _find(kind, SINKS, SINKS_GROUP, "sink")
+    return found
+
+
+def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -> HttpConfig:
+    """The config of the one HTTP door for all `@source(type='http')` of an app."""
+    given = config or HttpConfig()
+    paths = dict(given.paths)
+    for spec in specs:
+        path = check_source(spec).options["path"] if spec.type == "http" else ""
+        if path and paths.setdefault(path, spec.stream) != spec.stream:
+            raise BadSpec(f"path '{path}' is taken by stream '{paths[path]}'", "path")
+    return replace(given, paths=paths)
+
+
+def _find(
+    kind: str, table: Mapping[str, str], group: str, word: str, also: tuple[str, ...] = ()
+) -> Any:
+    plugins: dict[str, EntryPoint] = {p.name: p for p in entry_points(group=group)}
+    if kind in table:
+        module, _, name = table[kind].partition(":")
+        return getattr(import_module(module), name)
+    if kind in plugins:
+        return plugins[kind].load()
+    known = sorted({*table, *plugins, *also})
+    near = difflib.get_close_matches(kind, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known) or 'none'}"
+    raise BadSpec(f"no {word} of type '{kind}'; {hint}")
+
+
+def _complete(
+    kind: str,
+    given: Mapping[str, str],
+    known: Mapping[str, Option],
+    guarantees: tuple[Guarantee, ...],
+) -> dict[str, str]:
+    every = {**SHARED_OPTIONS, **known}
+    for name in given:
+        if name not in every:
+            near = difflib.get_close_matches(name, every, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(sorted(every))}"
+            raise BadSpec(f"'{kind}' has no option '{name}'; {hint}", name)
+    options = dict(given)
+    for name, option in every.items():
+        if option.default is None and name not in given:
+            raise BadSpec(f"'{kind}' needs the option '{name}': {option.doc}", name)
+        options.setdefault(name, option.default or "")
+    options["delivery"] = _delivery(kind, options["delivery"], guarantees).value
+    return options
+
+
+def _delivery(kind: str, asked: str, possible: tuple[Guarantee, ...]) -> Guarantee:
+    if not asked:
+        return possible[0]
+    can = ", ".join(g.value for g in possible)
+    for guarantee in possible:
+        if guarantee.value == asked:
+            return guarantee
+    raise BadSpec(f"'{kind}' cannot give '{asked}' delivery; it gives: {can}", "delivery")
