@@ -208,6 +208,8 @@ class HttpDoor:
         if why.retry_after_s:
             headers.append((b"retry-after", str(why.retry_after_s).encode()))
         body = msgspec.json.encode(why.answer())
+        if why.status == 408:
+            headers.append((b"connection", b"close"))
         if why.status not in {413, 429}:
             await _respond(send, why.status, body, _JSON, headers)
             return

@@ -1,0 +1,256 @@
+"""The door over real sockets, with the standard library's client on the other side."""
+
+import asyncio
+import gzip
+import http.client
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from tests.gateway.memory_log import MemoryLog
+
+from edgewise.errors import SetupError
+from edgewise.event.clock import ManualClock
+from edgewise.event.schema import Schema
+from edgewise.gateway.admit import Limits
+from edgewise.gateway.http import HttpConfig, HttpDoor
+
+LOGIN = Schema.of("login_stream", ip="string", tries="int")
+EVENT = {"ip": "10.0.0.1", "tries": 1}
+
+
+class Open:
+    """A door on a loop of its own thread, and a client."""
+
+    def __init__(self, **config):
+        self.log = MemoryLog(LOGIN)
+        self.clock = ManualClock(1_000_000)
+        self.door = HttpDoor({"login_stream": self.log}, self.clock, HttpConfig(**config))
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+        self.port = self.call(self.door.start())
+
+    def call(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(10)
+
+    def close(self):
+        self.log.open.set()
+        self.call(self.door.stop())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+
+    @contextmanager
+    def client(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def request(self, method, path, body=None, **headers):
+        with self.client() as client:
+            names = {k.replace("_", "-"): v for k, v in headers.items()}
+            client.request(method, path, body, names)
+            answer = client.getresponse()
+            return answer, json.loads(answer.read() or b"null")
+
+    def post(self, body, path="/streams/login_stream", content_type="application/json", **headers):
+        return self.request("POST", path, body, content_type=content_type, **headers)
+
+
+@pytest.fixture
+def opened():
+    doors = []
+
+    def make(**config):
+        doors.append(Open(**config))
+        return doors[-1]
+
+    yield make
+    for door in doors:
+        door.close()
+
+
+def test_events_are_answered_with_their_offsets(opened):
+    door = opened()
+    assert door.post(json.dumps(EVENT))[1] == {"accepted": 1, "first": 0, "end": 1}
+    two = json.dumps([{"ts": 5, "data": EVENT}, {"ts": 6, "data": ["b", None]}])
+    assert door.post(two)[1] == {"accepted": 2, "first": 1, "end": 3}
+    lines = "\n".join([json.dumps(EVENT)] * 3)
+    answer, got = door.post(lines, content_type="application/x-ndjson")
+    assert (answer.status, got) == (200, {"accepted": 3, "first": 3, "end": 6})
+    rows = door.log.rows()
+    assert rows[0] == {"_ts": 1000, "_at": 1_000_000, "_kind": 0, "ip": "10.0.0.1", "tries": 1}
+    assert [r["_ts"] for r in rows] == [1000, 5, 6, 1000, 1000, 1000]
+    assert [r["_at"] for r in rows] == list(range(1_000_000, 1_000_006))
+    assert door.door.stats.accepted_total == 6
+
+
+def test_a_bad_event_refuses_the_request_and_says_which(opened):
+    door = opened()
+    answer, got = door.post(json.dumps([EVENT, {"ip": "a", "tries": "x"}]))
+    assert answer.status == 400
+    assert got["accepted"] == 0
+    assert got["problems"] == [
+        {"event": 1, "field": "tries", "reason": "expected int, got a string"}
+    ]
+    assert door.log.rows() == []
+    assert door.door.stats.refused == {("login_stream", "invalid"): 1}
+
+
+def test_gzip_bodies_are_taken_within_the_limit(opened):
+    door = opened(limits=Limits(body_bytes_max=10_000))
+    packed = gzip.compress(json.dumps([EVENT] * 50).encode())
+    assert door.post(packed, content_encoding="gzip")[1]["accepted"] == 50
+    bomb, got = door.post(gzip.compress(bytes(1_000_000)), content_encoding="gzip")
+    assert (bomb.status, got["problems"][0]["field"]) == (413, "body")
+    torn, _ = door.post(packed[:-4], content_encoding="gzip")
+    assert torn.status == 400
+    other, _ = door.post(packed, content_encoding="br")
+    assert other.status == 415
+
+
+def test_an_unknown_stream_gets_404_with_the_nearest_name(opened):
+    answer, got = opened().post(json.dumps(EVENT), path="/streams/login_steam")
+    assert answer.status == 404
+    assert "did you mean 'login_stream'?" in got["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/streams/login_stream", 405),
+        ("POST", "/streams", 405),
+        ("DELETE", "/healthz", 405),
+        ("GET", "/nowhere", 404),
+        ("GET", "/", 404),
+        ("OPTIONS", "/streams/login_stream", 405),
+    ],
+)
+def test_other_methods_and_paths_are_refused(opened, method, path, status):
+    answer, got = opened().request(method, path)
+    assert answer.status == status
+    assert got["problems"][0]["reason"]
+    assert status != 405 or answer.getheader("allow")
+
+
+def test_the_pages_for_people_and_machines(opened):
+    door = opened(paths={"/logins": "login_stream"})
+    door.post(json.dumps(EVENT), path="/logins")
+    assert door.request("GET", "/healthz")[1] == {"status": "ok"}
+    attributes = [{"name": "ip", "type": "string"}, {"name": "tries", "type": "int"}]
+    assert door.request("GET", "/streams")[1] == {
+        "streams": [{"stream": "login_stream", "attributes": attributes}]
+    }
+    with door.client() as client:
+        client.request("GET", "/metrics")
+        text = client.getresponse().read().decode()
+    assert 'edgewise_gateway_events_total{door="http",stream="login_stream"} 1' in text
+
+
+def test_a_body_of_ten_megabytes_gets_413_that_the_sender_can_read(opened):
+    door = opened()
+    answer, got = door.post(b"x" * 10_000_000)
+    assert answer.status == 413
+    assert "8388608 bytes" in got["message"]
+    chunks = (b"x" * 100_000 for _ in range(100))
+    assert door.post(chunks)[0].status == 413
+    assert door.door.stats.bytes_in_flight == 0
+
+
+def test_an_endless_body_is_refused_before_it_is_read(opened):
+    door = opened()
+    with socket.create_connection(("127.0.0.1", door.port), timeout=10) as raw:
+        raw.sendall(
+            b"POST /streams/login_stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 99999999999\r\n\r\n"
+        )
+        assert raw.recv(12) == b"HTTP/1.1 413"
+
+
+def test_too_many_bytes_in_flight_get_429_and_later_ones_are_taken(opened):
+    body = json.dumps([EVENT] * 10)
+    door = opened(in_flight_bytes_max=len(body) + 10)
+    door.log.open.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(door.post, body)
+        while not door.door.stats.bytes_in_flight:
+            time.sleep(0.001)
+        answer, got = door.post(body)
+        assert (answer.status, answer.getheader("retry-after"), got["error"]) == (429, "1", "busy")
+        door.log.open.set()
+        assert first.result()[0].status == 200
+    assert door.post(body)[0].status == 200
+    assert len(door.log.rows()) == 20
+
+
+def test_a_full_disk_answers_503_and_ingest_goes_on_when_there_is_room(opened):
+    door = opened()
+    assert door.post(json.dumps(EVENT))[0].status == 200
+    door.log.full = True
+    answer, got = door.post(json.dumps(EVENT))
+    assert (answer.status, answer.getheader("retry-after"), got["error"]) == (503, "5", "full")
+    assert "0 bytes left on /data" in got["message"]
+    door.log.full = False
+    assert door.post(json.dumps(EVENT))[1] == {"accepted": 1, "first": 1, "end": 2}
+
+
+def test_many_clients_lose_nothing_and_share_appends(opened):
+    door = opened()
+
+    def send(client_number):
+        with door.client() as client:
+            for i in range(25):
+                event = {"ip": str(client_number), "tries": i}
+                client.request(
+                    "POST",
+                    "/streams/login_stream",
+                    json.dumps(event),
+                    {"Content-Type": "application/json"},
+                )
+                assert client.getresponse().read()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(send, range(8)))
+    rows = door.log.rows()
+    assert len(rows) == 200
+    for number in range(8):
+        assert [r["tries"] for r in rows if r["ip"] == str(number)] == list(range(25))
+    at = [r["_at"] for r in rows]
+    assert at == sorted(set(at))
+
+
+def test_a_body_that_never_comes_is_given_up(opened):
+    door = opened(body_timeout_s=0.05)
+    with socket.create_connection(("127.0.0.1", door.port), timeout=10) as raw:
+        raw.sendall(b"POST /streams/login_stream HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
+        assert raw.recv(12) == b"HTTP/1.1 408"
+
+
+def test_the_door_closes_within_two_seconds_whatever_the_clients_do(opened):
+    door = opened()
+    with door.client() as idle, door.client() as half:
+        idle.request("GET", "/healthz")
+        idle.getresponse().read()
+        half.putrequest("POST", "/streams/login_stream")
+        half.putheader("Content-Length", "100")
+        half.endheaders(b"[")
+        began = time.monotonic()
+        door.call(door.door.stop())
+        assert time.monotonic() - began < 2
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", door.port), timeout=1)
+
+
+def test_a_taken_port_is_a_sentence(opened):
+    door = opened()
+    other = HttpDoor({}, ManualClock())
+    with pytest.raises(SetupError, match="choose another port"):
+        door.call(other.start(port=door.port))
+    door.call(other.stop())
