@@ -1,0 +1,119 @@
+"""The part of a kernel that is the same for every fragment: causes, timers, keys, rows.
+
+State of a key is a list `S`: cell 0 holds its pending timers, cell 1 the key itself, the rest
+belongs to the operators, each to its own cell. Everything in a cell is plain data (numbers, text,
+tuples, lists, deques, dicts), so `snapshot` can write any of it. An operator's settings are not
+state: they live in the objects the generated code makes once.
+
+A timer is `(due, offset, node, n)`: due time, place of the event that armed it, operator, and a
+counter that keeps two timers of one operator apart. They fire in this order, which no cut of the
+input and no spread of keys can change. A timer armed for a moment that has passed fires as soon
+as time moves again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+TIMERS, KEY, FIRST_CELL = 0, 1, 2
+CURRENT, EXPIRED, RESET = 0, 1, 2
+
+State = list[Any]
+Row = tuple[Any, ...]
+Chunk = list[tuple[int, int, Row]]  # (kind, ts, row): what one cause put into motion together
+Timer = tuple[int, int, int, int]
+OnTimer = Callable[[State, int, Any], None]
+
+
+class Runtime:
+    """What generated code sees as `rt`."""
+
+    __slots__ = (
+        "_last", "_n", "at", "dirty", "fresh", "heap", "keyed", "keys", "nodes", "now", "offset",
+        "phase", "rows", "seq", "uuids",
+    )  # fmt: skip
+
+    def __init__(self, *, keyed: bool) -> None:
+        self.keyed = keyed
+        self.keys: dict[Any, State] = {}
+        self.dirty: set[Any] = set()
+        self.fresh: Callable[[], list[Any]] = list
+        self.nodes: list[OnTimer] = []
+        self.heap: list[tuple[int, int, int, int, Any]] = []
+        self.now = 0
+        self.phase = self.offset = self.seq = self.at = 0
+        self.rows: list[Any] = []
+        self.uuids = 0
+        self._n = 0
+        self._last: tuple[int, int, int] = (0, 0, -1)
+
+    def begin(self, clock: int, phase: int, offset: int, at: int) -> None:
+        """A new cause. Two timers of one event that are due together share one count of rows."""
+        self.now = clock
+        self.phase = phase
+        self.offset = offset
+        self.at = at
+        cause = (clock, phase, offset)
+        if cause != self._last:
+            self._last = cause
+            self.seq = 0
+
+    def state(self, key: Any) -> State:
+        """The state of a key, made when first seen."""
+        found = self.keys.get(key)
+        if found is None:
+            found = self.keys[key] = [{}, key, *self.fresh()]
+        if self.keyed:
+            self.dirty.add(key)
+        return found
+
+    def arm(
+        self, state: State, node: int, due: int, offset: int | None = None, payload: Any = None
+    ) -> Timer:
+        due = max(due, self.now + 1)
+        self._n += 1
+        timer = (due, self.offset if offset is None else offset, node, self._n)
+        state[TIMERS][timer] = payload
+        heappush(self.heap, (*timer, state[KEY]))
+        return timer
+
+    def disarm(self, state: State, timer: Timer) -> None:
+        state[TIMERS].pop(timer, None)
+
+    def rearm(self, state: State) -> None:
+        """After a restore: put a key's timers back."""
+        for timer in state[TIMERS]:
+            self._n = max(self._n, timer[3])
+            heappush(self.heap, (*timer, state[KEY]))
+
+    def fire(self, clock: int, at: int) -> None:
+        """Every timer due at or before `clock`, each at its due time."""
+        heap = self.heap
+        while heap and heap[0][0] <= clock:
+            due, offset, node, n, key = heappop(heap)
+            state = self.keys.get(key)
+            timer = (due, offset, node, n)
+            if state is None or timer not in state[TIMERS]:
+                continue
+            payload = state[TIMERS].pop(timer)
+            if self.keyed:
+                self.dirty.add(key)
+            self.begin(due, 0, offset, at)
+            self.nodes[node](state, due, payload)
+
+    def emit(self, stream: str, chunk: Chunk) -> None:
+        """Rows for the world, with their place in the one true order."""
+        now, phase, offset, at, seq = self.now, self.phase, self.offset, self.at, self.seq
+        append = self.rows.append
+        for kind, ts, data in chunk:
+            append((stream, now, phase, offset, seq, ts, at, kind, data))
+            seq += 1
+        self.seq = seq
+
+    def uuid(self) -> str:
+        """Repeatable: the place of the cause and a counter, in the shape of a UUID."""
+        self.uuids += 1
+        digits = f"{self.now & 0xFFFFFFFFFFFF:012x}{self.offset & 0xFFFFFFFF:08x}{self.uuids:012x}"
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"

@@ -1,0 +1,299 @@
+"""The selector as text: group, aggregate, project, having, order, limit, one chunk at a time.
+
+With an aggregate one chunk gives only its last row, with `group by` the last row of each group in
+order of first appearance; without either, every row passes. An expired row shows its aggregates
+after the subtraction. A group that holds nothing any more is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from edgewise.engines.kernel.aggregates import AggCode, aggregate
+from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, Chunk
+from edgewise.engines.kernel.writer import Writer, local
+from edgewise.plan.exprs import Agg, Expr, Field, OutField, walk
+from edgewise.plan.nodes import EventType, OrderBy, Select
+
+
+@dataclass(slots=True)
+class Names:
+    """Where fields are in a row, and the local each one has inside the loop."""
+
+    places: Mapping[tuple[str, str], int]
+    locals: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        taken: set[str] = set()
+        for slot, name in self.places:
+            chosen = local(name)
+            if chosen in taken:
+                chosen = local(f"{slot}_{name}")
+            taken.add(chosen)
+            self.locals[slot, name] = chosen
+
+    def local(self, expr: Field) -> str:
+        return self.locals[expr.slot, expr.name]
+
+    def unpack(self, used: list[tuple[str, str]]) -> str:
+        """One assignment that makes locals of the attributes in use."""
+        if not used:
+            return ""
+        if len(used) == 1:
+            return f"{self.locals[used[0]]} = row[{self.places[used[0]]}]"
+        left = ", ".join(self.locals[key] for key in used)
+        if len(used) == len(self.places) and [self.places[k] for k in used] == list(
+            range(len(used))
+        ):
+            return f"{left} = row"
+        return f"{left} = {', '.join(f'row[{self.places[key]}]' for key in used)}"
+
+
+def fields_of(*exprs: Expr | None) -> Iterator[tuple[str, str]]:
+    for expr in exprs:
+        if expr is None:
+            continue
+        for node in walk(expr):
+            if isinstance(node, Field):
+                yield node.slot, node.name
+
+
+def used_fields(names: Names, *exprs: Expr | None) -> list[tuple[str, str]]:
+    """The attributes these expressions read, in the order of the row."""
+    return sorted(set(fields_of(*exprs)), key=names.places.__getitem__)
+
+
+@dataclass(slots=True)
+class SelectorCode:
+    """Writes the body of a selector's loop. `cell` is where its groups live."""
+
+    writer: Writer
+    select: Select
+    names: Names
+    events: EventType
+    cell: int
+    only_current: bool  # no window: nothing ever expires
+    aggs: dict[Agg, AggCode] = field(default_factory=dict)
+
+    @property
+    def aggregates(self) -> bool:
+        return bool(self._found())
+
+    @property
+    def stateful(self) -> bool:
+        return self.aggregates
+
+    def _found(self) -> list[Agg]:
+        exprs = [i.expr for i in self.select.items]
+        if self.select.having is not None:
+            exprs.append(self.select.having)
+        return list(dict.fromkeys(n for e in exprs for n in walk(e) if isinstance(n, Agg)))
+
+    def expressions(self) -> list[Expr]:
+        select = self.select
+        having = [select.having] if select.having is not None else []
+        return [*(i.expr for i in select.items), *select.group_by, *having]
+
+    def before_loop(self) -> None:
+        w = self.writer
+        if self.aggregates:
+            w.line(f"{'groups' if self.select.group_by else 'G'} = S[{self.cell}]")
+        if self.select.group_by:
+            w.line("out = {}")
+        elif self.aggregates:
+            w.line("out = None")
+        else:
+            w.line("out = []")
+
+    def reset(self) -> None:
+        """What a reset does, inside the loop."""
+        if not self.aggregates:
+            return
+        self._prepare()
+        w = self.writer
+        survivors = any(code.forever for code in self.aggs.values())
+        if not self.select.group_by:
+            self._clear_cells()
+        elif not survivors:
+            w.line("groups.clear()")
+        else:
+            with w.block("for G in groups.values()"):
+                self._clear_cells()
+
+    def _clear_cells(self) -> None:
+        at = 1
+        self.writer.line("G[0] = 0")
+        for code in self.aggs.values():
+            for i, start in enumerate(code.start):
+                if not code.forever:
+                    self.writer.line(f"G[{at + i}] = {start}")
+            at += len(code.start)
+
+    def start_cells(self) -> str:
+        self._prepare()
+        return f"[{', '.join(['0', *(s for c in self.aggs.values() for s in c.start)])}]"
+
+    def _prepare(self) -> None:
+        """Cell 0 of a group counts the rows inside; aggregates follow."""
+        if self.aggs:
+            return
+        at = 1
+        exprs = Exprs(self.writer, self._resolve)
+        for agg in self._found():
+            args = tuple(exprs.value(a) for a in agg.args)
+            named = tuple(a if a.isidentifier() else f"x{at}_{i}" for i, a in enumerate(args))
+            self.aggs[agg] = aggregate(agg, named, at)
+            at += len(self.aggs[agg].start)
+
+    def body(self) -> None:
+        """One row: `kind`, `ts` and the unpacked attributes are there."""
+        w, select = self.writer, self.select
+        exprs = Exprs(w, self._resolve)
+        if select.group_by:
+            keys = [self.names.local(f) for f in select.group_by]
+            group = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
+            w.line(f"group = {group}")
+        if self.aggregates:
+            self._accumulate(exprs)
+        items = [exprs.value(i.expr) for i in select.items]
+        guards = self._guards()
+        if select.having is not None:
+            outs = {n.name for n in walk(select.having) if isinstance(n, OutField)}
+            for i, item in enumerate(select.items):
+                if item.name in outs:
+                    w.line(f"o_{local(item.name)} = {items[i]}")
+                    items[i] = f"o_{local(item.name)}"
+            guards.append(exprs.condition(select.having))
+        data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        kind = "0" if self.only_current else "kind"
+        made = f"({kind}, ts, {data})"
+        if select.group_by:
+            text = f"out[group] = {made}"
+        elif self.aggregates:
+            text = f"out = {made}"
+        else:
+            text = f"out.append({made})"
+        if guards:
+            with w.block(f"if {' and '.join(guards)}"):
+                w.line(text)
+        else:
+            w.line(text)
+        if self.aggregates and select.group_by and not self.only_current:
+            self._forget()
+
+    def _guards(self) -> list[str]:
+        if self.only_current or self.events is EventType.ALL:
+            return [] if self.events is not EventType.EXPIRED else ["False"]
+        return ["kind == 0" if self.events is EventType.CURRENT else "kind == 1"]
+
+    def _accumulate(self, exprs: Exprs) -> None:
+        self._prepare()
+        w = self.writer
+        if self.select.group_by:
+            w.line("G = groups.get(group)")
+            with w.block("if G is None"):
+                w.line(f"G = groups[group] = {self.start_cells()}")
+        at = 1
+        for agg, code in self.aggs.items():
+            for i, arg in enumerate(agg.args):
+                text = exprs.value(arg)
+                if not text.isidentifier():
+                    w.line(f"x{at}_{i} = {text}")
+            at += len(code.start)
+        if self.only_current:
+            self._lines("add")
+            return
+        with w.block("if kind == 0"):
+            w.line("G[0] += 1")
+            self._lines("add")
+        with w.block("else"):
+            w.line("G[0] -= 1")
+            self._lines("subtract")
+
+    def _lines(self, verb: str) -> None:
+        for code in self.aggs.values():
+            for text in code.add if verb == "add" else code.subtract:
+                self.writer.line(text)
+
+    def _forget(self) -> None:
+        if any(code.forever for code in self.aggs.values()):
+            return
+        with self.writer.block("if not G[0]"):
+            self.writer.line("del groups[group]")
+
+    def after_loop(self, deliver: str) -> None:
+        """Hand the chunk on as `deliver(S, rows)`."""
+        w, select = self.writer, self.select
+        rows = "out"
+        if select.group_by:
+            rows = "list(out.values())"
+        elif self.aggregates:
+            rows = "[out]"
+        if select.order_by or select.limit is not None or select.offset is not None:
+            order = tuple(self._order(o) for o in select.order_by)
+            rows = f"arrange({rows}, {order!r}, {select.limit!r}, {select.offset!r})"
+        with w.block("if out"):
+            w.line(f"{deliver}(S, {rows})")
+
+    def _order(self, order: OrderBy) -> tuple[int, bool]:
+        names = [i.name for i in self.select.items]
+        return names.index(order.field.name), order.descending
+
+    def _resolve(self, expr: Expr) -> Code:
+        match expr:
+            case Field():
+                return Code(self.names.local(expr))
+            case OutField():
+                return Code(f"o_{local(expr.name)}")
+            case Agg():
+                return Code(self.aggs[expr].value)
+            case _:
+                raise AssertionError(f"no text for {expr!r}")
+
+
+def arrange(
+    rows: Chunk, order: tuple[tuple[int, bool], ...], limit: int | None, offset: int | None
+) -> Chunk:
+    """Order by, offset and limit inside one chunk.
+
+    Rows of one kind that stand together are sorted together. Expired rows count against the limit
+    and are never cut by it.
+    """
+    if order:
+        rows = _sorted_runs(rows, order)
+    if offset:
+        rows = rows[offset:]
+    if limit is None:
+        return rows
+    kept: Chunk = []
+    for row in rows:
+        if row[0] == EXPIRED or len(kept) < limit:
+            kept.append(row)
+    return kept
+
+
+def _sorted_runs(rows: Chunk, order: tuple[tuple[int, bool], ...]) -> Chunk:
+    done: Chunk = []
+    run: Chunk = []
+    for row in rows:
+        if run and run[0][0] != row[0]:
+            done += _sorted(run, order)
+            run = []
+        run.append(row)
+    return done + _sorted(run, order)
+
+
+def _sorted(run: Chunk, order: tuple[tuple[int, bool], ...]) -> Chunk:
+    """Stable, by the last term first; null comes before every value."""
+    for place, descending in reversed(order):
+        run = sorted(
+            run,
+            key=lambda r: (r[2][place] is not None, r[2][place]),
+            reverse=descending,
+        )
+    return run
+
+
+assert CURRENT == 0, "generated text writes kinds as numbers"

@@ -1,0 +1,235 @@
+"""The laws of a kernel: cuts, keys and snapshots change nothing; windows equal brute force."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engines.kernel.plans import (
+    AVG,
+    COUNT,
+    MAX,
+    MIN,
+    SUM,
+    K,
+    P,
+    V,
+    app_of,
+    greater,
+    kernel_of,
+    ordered,
+    out,
+    plain,
+    query,
+    runs,
+    window,
+)
+
+from edgewise.errors import AppError, StateError
+from edgewise.event.types import AttrType
+from edgewise.plan.nodes import EventType, OrderBy
+
+ROWS = st.tuples(
+    st.sampled_from(["a", "b", "c", None]),
+    st.none() | st.integers(-5, 9),
+    st.none() | st.sampled_from([0.5, 1.25, -3.0]),
+)
+EVENTS = st.lists(st.tuples(st.integers(0, 60), ROWS), max_size=25).map(
+    lambda events: [(1000 + sum(gap for gap, _ in events[: i + 1]), row)
+                    for i, (_, row) in enumerate(events)]
+)  # fmt: skip
+LATE_EVENTS = st.lists(st.tuples(st.integers(1000, 1300), ROWS), max_size=25)
+ALL_AGGREGATES = {"k": K, "n": COUNT, "s": SUM, "a": AVG, "lo": MIN, "hi": MAX}
+WINDOWS = st.sampled_from([
+    None, window("time", 100), window("length", 3), window("length", 0), window("timeBatch", 70),
+])  # fmt: skip
+CHAIN = [
+    query({"k": K, "v": V, "p": P}, name="up", into="M", where=[greater(V, 0)]),
+    query({"k": K, "n": COUNT, "s": SUM}, name="mid", source="M", win=window("time", 90),
+          group=[K]),
+    query({"k": K, "hi": MAX}, name="side", source="M", win=window("timeBatch", 50), group=[K],
+          into="Z", having=greater(out("hi"), 2)),
+]  # fmt: skip
+APPS = st.one_of(
+    WINDOWS.map(lambda w: app_of(query(ALL_AGGREGATES, win=w, group=[K]))),
+    WINDOWS.map(lambda w: app_of(query(ALL_AGGREGATES, win=w))),
+    WINDOWS.map(lambda w: app_of(query({"k": K, "v": V}, win=w))),
+    st.just(app_of(*CHAIN)),
+)
+KEYED = [
+    app_of(query(ALL_AGGREGATES, win=window("time", 100), group=[K])),
+    app_of(query(ALL_AGGREGATES, group=[K], events=EventType.CURRENT)),
+    app_of(CHAIN[0], CHAIN[1]),
+]
+END = 10_000
+
+
+def run_through(kernel, events, cuts=()):
+    for run in runs(events, cuts):
+        kernel.feed(run)
+    kernel.advance(END, 77)
+    return kernel.take()
+
+
+@given(APPS, EVENTS | LATE_EVENTS, st.sets(st.integers(0, 24)))
+def test_rows_do_not_depend_on_where_runs_are_cut(app, events, cuts):
+    cuts = {c for c in cuts if c < len(events)}
+    assert run_through(kernel_of(app), events, cuts) == run_through(kernel_of(app), events)
+
+
+@given(st.sampled_from(KEYED), EVENTS | LATE_EVENTS, st.integers(1, 3))
+def test_many_keyed_kernels_give_what_one_gives(app, events, spread):
+    one = run_through(kernel_of(app), events)
+    kernels = [kernel_of(app, key=("k",)) for _ in range(spread)]
+    for run in runs(events, range(len(events))):
+        place = hash(run.columns[0][0]) % spread
+        kernels[place].feed(run)
+    rows = []
+    for kernel in kernels:
+        kernel.advance(END, 77)
+        rows += kernel.take()
+    assert plain(ordered(rows)) == plain(one)
+
+
+@given(APPS, EVENTS | LATE_EVENTS)
+def test_rows_come_out_in_the_one_true_order(app, events):
+    rows = run_through(kernel_of(app), events)
+    places = [(r.clock, r.phase, r.offset, r.seq) for r in rows]
+    assert places == sorted(set(places))
+
+
+@given(APPS, EVENTS | LATE_EVENTS, st.integers(0, 25))
+def test_a_snapshot_anywhere_changes_nothing(app, events, cut):
+    cut = min(cut, len(events))
+    whole = run_through(kernel_of(app), events)
+    first, second = kernel_of(app), kernel_of(app)
+    parts = list(runs(events, range(len(events))))
+    for run in parts[:cut]:
+        first.feed(run)
+    second.restore([(k, s) for k, s in first.changed() if s is not None])
+    for run in parts[cut:]:
+        second.feed(run)
+    second.advance(END, 77)
+    assert first.take() + second.take() == whole
+
+
+@given(st.sampled_from(KEYED), EVENTS, st.integers(0, 25), st.integers(0, 25))
+def test_incremental_snapshots_by_key_add_up(app, events, one, two):
+    cuts = sorted({min(one, len(events)), min(two, len(events))})
+    parts = list(runs(events, range(len(events))))
+    first, second = kernel_of(app, key=("k",)), kernel_of(app, key=("k",))
+    stored = {}
+    for i, run in enumerate(parts):
+        if i in cuts:
+            stored.update(first.changed())
+        if i == cuts[-1]:
+            break
+        first.feed(run)
+    stored.update(first.changed())
+    second.restore([(k, s) for k, s in stored.items() if s is not None])
+    for run in parts[cuts[-1] :]:
+        second.feed(run)
+    second.advance(END, 77)
+    assert plain(first.take() + second.take()) == plain(
+        run_through(kernel_of(app, key=("k",)), events)
+    )
+
+
+def brute(rows):
+    values = [v for _, v, _ in rows if v is not None]
+    numbers = [p for _, _, p in rows if p is not None]
+    return (
+        len(rows),
+        sum(values) if values else None,
+        sum(numbers) / len(numbers) if numbers else None,
+        min(values, default=None),
+        max(values, default=None),
+    )
+
+
+@given(EVENTS, st.integers(1, 4))
+def test_a_length_window_equals_recomputation(events, n):
+    app = app_of(query(ALL_AGGREGATES, win=window("length", n), events=EventType.CURRENT))
+    rows = run_through(kernel_of(app), events)
+    for i, row in enumerate(rows):
+        assert row.data[1:] == brute([r for _, r in events[max(0, i + 1 - n) : i + 1]])
+
+
+@given(EVENTS)
+def test_a_time_window_grouped_equals_recomputation(events):
+    app = app_of(
+        query(ALL_AGGREGATES, win=window("time", 100), group=[K], events=EventType.CURRENT)
+    )
+    rows = run_through(kernel_of(app), events)
+    for i, row in enumerate(rows):
+        now, (key, _, _) = events[i]
+        inside = [r for ts, r in events[: i + 1] if r[0] == key and ts > now - 100]
+        assert row.data == (key, *brute(inside))
+
+
+@given(EVENTS)
+def test_time_batches_equal_recomputation(events):
+    app = app_of(query(ALL_AGGREGATES, win=window("timeBatch", 70), events=EventType.CURRENT))
+    rows = run_through(kernel_of(app), events)
+    start = events[0][0] if events else 0
+    batches = {}
+    for ts, row in events:
+        batches.setdefault((ts - start) // 70, []).append(row)
+    expected = [(start + 70 * (n + 1), brute(batch)) for n, batch in sorted(batches.items())]
+    assert [(r.clock, r.data[1:]) for r in rows] == expected
+
+
+def test_expired_rows_show_the_aggregate_after_the_subtraction():
+    kernel = kernel_of(app_of(query({"n": COUNT, "s": SUM}, win=window("time", 100))))
+    rows = run_through(kernel, [(1000, ("a", 4, None)), (1050, ("a", 5, None))])
+    assert plain(rows) == [
+        ("O", 1000, 0, (1, 4)),
+        ("O", 1050, 0, (2, 9)),
+        ("O", 1100, 1, (1, 5)),
+        ("O", 1150, 1, (0, None)),
+    ]
+
+
+def test_a_timer_row_is_captured_when_time_moved():
+    kernel = kernel_of(app_of(query({"n": COUNT}, win=window("time", 100))))
+    rows = run_through(kernel, [(1000, ("a", 4, None))])
+    assert [(r.clock, r.phase, r.at) for r in rows] == [(1000, 1, 0), (1100, 0, 77)]
+
+
+def test_order_by_and_limit_act_inside_one_chunk():
+    app = app_of(
+        query(
+            {"k": K, "n": COUNT}, win=window("timeBatch", 100), group=[K],
+            events=EventType.CURRENT, order_by=(OrderBy(out("n"), descending=True),
+            OrderBy(out("k", AttrType.STRING))), limit=2, offset=1,
+        )
+    )  # fmt: skip
+    events = [(1000, (k, 1, None)) for k in "bacabad"]
+    assert [r.data for r in run_through(kernel_of(app), events)] == [("b", 2), ("c", 1)]
+
+
+def test_a_key_that_holds_nothing_is_gone():
+    kernel = kernel_of(KEYED[0], key=("k",))
+    for run in runs([(1000, ("a", 1, None)), (1001, ("b", 1, None))]):
+        kernel.feed(run)
+    assert all(state is not None for _, state in kernel.changed())
+    kernel.advance(1100, 0)
+    assert [state is None for _, state in kernel.changed()] == [True]
+    assert kernel.stats.keys == 1
+
+
+def test_state_of_another_query_is_refused():
+    first, second = kernel_of(KEYED[0], key=("k",)), kernel_of(KEYED[1], key=("k",))
+    for run in runs([(1000, ("a", 1, None))]):
+        first.feed(run)
+    with pytest.raises(StateError, match="belongs to another query"):
+        second.restore(list(first.changed()))
+
+
+def test_a_window_that_is_not_known_is_the_authors_problem():
+    with pytest.raises(AppError, match="the window 'moon' is not known"):
+        kernel_of(app_of(query({"k": K}, win=window("moon", 1))))
+
+
+def test_the_rows_of_a_query_itself_can_be_asked_for():
+    kernel = kernel_of(app_of(query({"k": K})), taps=["q"])
+    rows = run_through(kernel, [(1000, ("a", 1, None))])
+    assert [r.stream for r in rows] == ["@q", "O"]
