@@ -21,7 +21,16 @@ from edgewise.errors import AppError, Problem
 from edgewise.event.event import Kind
 from edgewise.plan.exprs import Const, Expr, Field
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, EventType, Query, Window
+from edgewise.plan.nodes import (
+    App,
+    EventType,
+    Filter,
+    Handler,
+    Query,
+    StreamInput,
+    Window,
+    streams_of,
+)
 
 TAP = "@"  # rows of a query itself, asked for by `taps`, come out under this mark and its name
 
@@ -119,7 +128,7 @@ class Page:
         self.writer = Writer()
         wanted = set(fragment.queries)
         self.queries = tuple(q for q in app.queries if q.name in wanted)
-        self.read = tuple(dict.fromkeys(q.input.stream for q in self.queries))
+        self.read = tuple(dict.fromkeys(n for q in self.queries for n in streams_of(q.input)))
         self._cells: list[str] = []
         self._timers: list[str] = []
 
@@ -164,7 +173,7 @@ class Page:
         w.line()
         with w.block(f"def s_{local(stream)}(S, chunk)"):
             for i, query in enumerate(self.queries):
-                if query.input.stream == stream:
+                if stream in streams_of(query.input):
                     w.line(f"q{i}_{local(query.name)}_in(S, chunk)")
 
     def _feeder(self, stream: str) -> None:
@@ -198,8 +207,11 @@ class QueryCode:
         self.page = page
         self.query = query
         self.name = name
-        schema = page.app.stream(query.input.stream).schema
-        slot = query.input.slot
+        if not isinstance(query.input, StreamInput):
+            raise AppError((Problem(query.span, "joins and patterns do not run here yet"),))
+        self.input = query.input
+        schema = page.app.stream(self.input.stream).schema
+        slot = self.input.slot
         self.names = Names({(slot, n): i for i, n in enumerate(schema.names)})
 
     def write(self) -> None:
@@ -210,17 +222,24 @@ class QueryCode:
             self.names,
             query.output.events,
             cell=page.next_cell,
-            only_current=query.input.window is None,
+            only_current=self.input.window is None,
         )
         if select.stateful:
             page.cell("{}" if query.select.group_by else "None")
         self._out()
-        if query.input.window is None:
+        if self.input.window is None:
             self._straight(select)
         else:
-            self._windowed(select, query.input.window)
+            self._windowed(select, self.input.window)
         if select.stateful and not query.select.group_by:
             page.refill(select.cell, select.start_cells())
+
+    def _conditions(self, handlers: tuple[Handler, ...]) -> list[Expr]:
+        for handler in handlers:
+            if not isinstance(handler, Filter):
+                problem = Problem(self.query.span, f"'#{handler.name}' does not run here yet")
+                raise AppError((problem,))
+        return [h.condition for h in handlers if isinstance(h, Filter)]
 
     def _filters(self, conditions: list[Expr]) -> None:
         exprs = Exprs(self.page.writer, self._field)
@@ -239,8 +258,8 @@ class QueryCode:
 
     def _straight(self, select: SelectorCode) -> None:
         """No window: filter and select in one loop."""
-        w, source = self.page.writer, self.query.input
-        filters = [f.condition for f in (*source.before, *source.after)]
+        w, source = self.page.writer, self.input
+        filters = self._conditions((*source.before, *source.after))
         w.line()
         with w.block(f"def {self.name}_in(S, chunk)"):
             select.before_loop()
@@ -251,8 +270,8 @@ class QueryCode:
             select.after_loop(f"{self.name}_out")
 
     def _windowed(self, select: SelectorCode, window: Window) -> None:
-        w, page, source = self.page.writer, self.page, self.query.input
-        name, after = self.name, [f.condition for f in source.after]
+        w, page, source = self.page.writer, self.page, self.input
+        name, after = self.name, self._conditions(source.after)
         w.line()
         with w.block(f"def {name}_select(S, chunk)"):
             select.before_loop()
@@ -272,7 +291,7 @@ class QueryCode:
         w.line()
         with w.block(f"def {name}_in(S, chunk)"):
             w.line("out = []")
-            before = [f.condition for f in source.before]
+            before = self._conditions(source.before)
             with w.block("for _, ts, row in chunk"):
                 self._unpack(*before)
                 self._filters(before)
