@@ -40,6 +40,10 @@ class LogConfig:
     retain_ms: int = 0
     batch_rows_max: int = 64 * 1024
     pending_bytes_max: int = 64 * 1024 * 1024  # appends waiting for the group commit
+    producers_max: int = 4096  # producers whose last sequences are remembered
+
+
+DEFAULTS = LogConfig()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,105 @@
+"""Group commit: appends that wait for the disk at the same time share one fsync.
+
+There is no committer thread. The first append to come leads: it takes all that wait, commits them
+together and hands the lead to one that came meanwhile. So a lonely append pays no switch of
+threads, and under load the groups grow by themselves.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from edgewise.errors import LogError
+
+
+class Pending:
+    """One append on its way. The commit sets `answer` or `error`."""
+
+    __slots__ = ("_wake", "answer", "done", "error", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.answer: object = None
+        self.error: BaseException | None = None
+        self.done = False
+        self._wake: threading.Event | None = None
+
+    def _sleep(self) -> None:
+        assert self._wake is not None
+        self._wake.wait()
+
+    def _rouse(self) -> None:
+        if self._wake:
+            self._wake.set()
+
+
+P = TypeVar("P", bound=Pending)
+
+
+class GroupCommit(Generic[P]):
+    """`commit` gets all waiting entries in the order they came; only one runs at a time."""
+
+    def __init__(self, commit: Callable[[list[P]], None], bytes_max: int) -> None:
+        self._commit = commit
+        self._bytes_max = bytes_max
+        self._queue: list[P] = []
+        self._bytes = 0
+        self._leading = False
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def submit(self, entry: P) -> None:
+        """Back when the entry was committed; raises what went wrong with it."""
+        with self._changed:
+            # An entry above the limit may go alone: it cannot become smaller by waiting.
+            while self._bytes and self._bytes + entry.size > self._bytes_max:
+                self._changed.wait()
+            if self._closed:
+                raise LogError("the log was closed; open a new writer to append")
+            self._queue.append(entry)
+            self._bytes += entry.size
+            lead = not self._leading
+            if lead:
+                self._leading = True
+            else:
+                entry._wake = threading.Event()  # noqa: SLF001  created here, under the lock
+        if not lead:
+            entry._sleep()  # noqa: SLF001
+        if not entry.done:
+            self._lead()
+        if entry.error:
+            raise entry.error
+
+    def close(self) -> None:
+        """Refuse what comes, wait for what is under way."""
+        with self._changed:
+            self._closed = True
+            while self._leading:
+                self._changed.wait()
+
+    def _lead(self) -> None:
+        with self._changed:
+            group, self._queue = self._queue, []
+        try:
+            self._commit(group)
+        except BaseException as error:
+            for entry in group:
+                if entry.answer is None and entry.error is None:
+                    entry.error = error
+            raise
+        finally:
+            self._hand_over(group)
+
+    def _hand_over(self, group: list[P]) -> None:
+        for entry in group:
+            entry.done = True
+        with self._changed:
+            self._bytes -= sum(entry.size for entry in group)
+            self._leading = bool(self._queue)
+            if self._queue:
+                self._queue[0]._rouse()  # noqa: SLF001
+            self._changed.notify_all()
+        for entry in group:
+            entry._rouse()  # noqa: SLF001

@@ -1,0 +1,83 @@
+"""Record batches on their way into a log: fit to its schema, cut, measured, serialised. No I/O."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from edgewise.errors import LogError
+from edgewise.event.arrow import SYSTEM_COUNT, TS
+from edgewise.log.api import CLOCK_NONE
+from edgewise.log.frame import BODY_BYTES_MAX, TS_MAX
+
+
+class Part(NamedTuple):
+    """One batch ready to be framed."""
+
+    body: Any
+    crc: int
+    rows: int
+    ts_min: int
+    ts_max: int
+
+
+def schema_difference(stored: Any, given: Any) -> str:
+    """What keeps rows of schema `given` out of a log of schema `stored`; '' when they fit."""
+    for at, field in enumerate(stored):
+        if at >= len(given):
+            return f"attribute '{field.name}' {field.type} is missing"
+        other = given.field(at)
+        if other.name != field.name:
+            return f"attribute {at - SYSTEM_COUNT + 1} is '{other.name}', not '{field.name}'"
+        if other.type != field.type:
+            return f"attribute '{field.name}' is {other.type}, not {field.type}"
+        key = b"edgewise.type"
+        mine, theirs = (f.metadata or {} for f in (field, other))
+        if key in mine and key in theirs and mine[key] != theirs[key]:
+            return f"attribute '{field.name}' is {theirs[key].decode()}, not {mine[key].decode()}"
+    if len(given) > len(stored):
+        return f"attribute '{given.field(len(stored)).name}' is unknown to the log"
+    return ""
+
+
+def fitted(rows: Any, schema: Any) -> Any:
+    """The same rows under exactly this schema; LogError when they are of another one."""
+    if not rows.schema.equals(schema):
+        difference = schema_difference(schema, rows.schema)
+        if difference:
+            raise LogError(f"these rows do not fit the log: {difference}")
+        rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema)
+    for at in range(SYSTEM_COUNT):
+        if rows.column(at).null_count:
+            raise LogError(f"these rows do not fit the log: '{schema.field(at).name}' is null")
+    return rows
+
+
+def parts_of(rows: Any, rows_max: int) -> list[Part]:
+    """At least one part, also for no rows."""
+    cuts = range(0, max(rows.num_rows, 1), rows_max)
+    return [_part(rows.slice(at, rows_max) if len(cuts) > 1 else rows) for at in cuts]
+
+
+def _part(rows: Any) -> Part:
+    body = rows.serialize()
+    if body.size > BODY_BYTES_MAX:
+        raise LogError(
+            f"a batch of {rows.num_rows} rows takes {body.size} bytes, a log takes "
+            f"{BODY_BYTES_MAX}; append fewer rows at once"
+        )
+    low, high = TS_MAX, CLOCK_NONE
+    if rows.num_rows:
+        times = rows.column(0).to_numpy()
+        low, high = int(times.min()), int(times.max())
+    return Part(body, zlib.crc32(body), rows.num_rows, low, high)
+
+
+def clock_within(rows: Any, count: int, clock_before: int) -> int:
+    """The clock after the first `count` rows of a batch."""
+    if count <= 0:
+        return clock_before
+    times = rows.column(rows.schema.get_field_index(TS)).slice(0, count).to_numpy()
+    return max(clock_before, int(times.max()))

@@ -1,0 +1,146 @@
+"""Walk a whole segment file and check every byte of it: recovery, and the proof that all is well.
+
+Also the running sums of a segment (`Tally`), which the writer keeps while it appends and a scan
+rebuilds after a crash; they become the footer.
+"""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edgewise.errors import LogCorrupt
+from edgewise.log.api import CLOCK_NONE
+from edgewise.log.frame import (
+    TS_MAX,
+    Damaged,
+    Frame,
+    FrameKind,
+    IndexEntry,
+    SegmentFooter,
+    SegmentHeader,
+    body_of,
+    parse_frame,
+    parse_trailer,
+    proves_durable,
+)
+from edgewise.log.producers import Producers
+
+INDEX_STRIDE_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a segment holds up to `position`."""
+
+    base: int
+    offset: int
+    clock: int
+    position: int
+    epoch_first: int = 0
+    epoch_last: int = 0
+    ts_min: int = TS_MAX
+    ts_max: int = CLOCK_NONE
+    frames: int = 0
+    index: list[IndexEntry] = field(default_factory=list)
+
+    def add(self, frame: Frame) -> None:
+        if not self.index or frame.position - self.index[-1].position >= INDEX_STRIDE_BYTES:
+            self.index.append(IndexEntry(frame.first, frame.position))
+        self.epoch_first = self.epoch_first or frame.epoch
+        self.epoch_last = frame.epoch
+        self.ts_min = min(self.ts_min, frame.ts_min)
+        self.ts_max = max(self.ts_max, frame.ts_max)
+        self.clock = max(self.clock, frame.ts_max)
+        self.offset = frame.next
+        self.position = frame.end
+        self.frames += 1
+
+    def footer(self, sealed_ms: int) -> SegmentFooter:
+        return SegmentFooter(
+            base=self.base,
+            end=self.offset,
+            epoch_first=self.epoch_first,
+            epoch_last=self.epoch_last,
+            ts_min=self.ts_min,
+            ts_max=self.ts_max,
+            clock_after=self.clock,
+            sealed_ms=sealed_ms,
+            frames=self.frames,
+            index=self.index,
+        )
+
+
+@dataclass(slots=True)
+class Scan:
+    """A segment file as it was found. `damaged` says why the walk ended, None at a clean end."""
+
+    path: Path
+    header: SegmentHeader
+    tally: Tally
+    producers: Producers
+    file_bytes: int
+    sealed: bool = False
+    damaged: Damaged | None = None
+    durable: int = 0  # bytes that a frame behind the damage calls durable
+
+
+def read_header(path: Path, buffer: Any, limit: int) -> tuple[SegmentHeader, Frame]:
+    """The header frame; nothing of a segment can be read without it."""
+    try:
+        frame = parse_frame(buffer, 0, limit)
+        header = msgspec.msgpack.decode(body_of(buffer, frame), type=SegmentHeader)
+    except (Damaged, msgspec.MsgspecError) as error:
+        raise LogCorrupt(f"{path}: byte 0: the segment header is damaged ({error})") from error
+    return header, frame
+
+
+def scan(path: Path, producers_max: int) -> Scan:
+    """Check every frame. Damage ends the walk and is reported, not raised."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if size == 0:
+            raise LogCorrupt(f"{path}: byte 0: the file is empty, its header is gone")
+        page = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    buffer = memoryview(page)
+    header, first = read_header(path, buffer, size)
+    tally = Tally(header.base, header.base, header.clock_before, first.end)
+    found = Scan(path, header, tally, Producers.restore(header.producers, producers_max), size)
+    try:
+        _walk(found, buffer)
+    except Damaged as damaged:
+        found.damaged = damaged.with_traceback(None)  # which would keep the file mapped
+        found.durable = proves_durable(buffer, damaged.position, size)
+    return found
+
+
+def _walk(found: Scan, buffer: memoryview) -> None:
+    """Frames of one append count only when the last of them is there."""
+    tally, at = found.tally, found.tally.position
+    append: list[Frame] = []
+    offset, clock = tally.offset, tally.clock
+    while at < found.file_bytes:
+        frame = parse_frame(buffer, at, found.file_bytes)
+        body_of(buffer, frame)
+        if frame.kind is FrameKind.FOOTER:
+            tail = bytes(buffer[frame.end :])
+            if parse_trailer(tail) != at:
+                raise Damaged(at, "the footer is not complete", short=True)
+            found.sealed = True
+            return
+        if frame.first != offset or frame.clock_before != clock:
+            reason = f"offset {frame.first} where {offset} must follow"
+            raise Damaged(at, reason)
+        append.append(frame)
+        offset, clock, at = frame.next, frame.clock_after, frame.end
+        if not frame.more:
+            for part in append:
+                tally.add(part)
+                found.producers.record(part.producer, part.sequence, part.first, part.next)
+            append.clear()
+    if append:
+        raise Damaged(append[0].position, "the last append is not complete", short=True)

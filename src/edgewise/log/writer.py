@@ -1,0 +1,421 @@
+"""The one writer of a log of segment files: group commit, roll, recovery, retention."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from edgewise.errors import LogCorrupt, LogError, LogFull
+from edgewise.event.arrow import to_arrow
+from edgewise.event.position import Position
+from edgewise.event.schema import Schema
+from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig
+from edgewise.log.commit import GroupCommit, Pending
+from edgewise.log.files import (
+    FULL_ERRORS,
+    make_directory,
+    segment_bases,
+    segment_path,
+    sync_data,
+    sync_directory,
+    take_writer_lock,
+    write_all,
+)
+from edgewise.log.frame import (
+    PRODUCER_BYTES_MAX,
+    FrameKind,
+    SegmentHeader,
+    pack_frame,
+    pack_trailer,
+    parse_frame,
+)
+from edgewise.log.head import Head, HeadFile
+from edgewise.log.producers import Producers
+from edgewise.log.rows import Part, fitted, parts_of, schema_difference
+from edgewise.log.scan import Scan, Tally, scan
+from edgewise.log.view import SegmentView
+
+logger = logging.getLogger(__name__)
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A torn tail that was cut away when the log was opened."""
+
+    file: Path
+    position: int
+    bytes: int
+    reason: str
+
+
+class _Append(Pending):
+    """`answer` is an Appended once it is durable."""
+
+    __slots__ = ("parts", "producer", "sequence")
+
+    def __init__(self, parts: list[Part], producer: str, sequence: int) -> None:
+        super().__init__(sum(p.body.size for p in parts))
+        self.parts = parts
+        self.producer = producer
+        self.sequence = sequence
+
+
+class SegmentWriter:
+    """Use `SegmentWriter.open`. Appends may come from many threads."""
+
+    def __init__(
+        self, directory: Path, schema: Schema, config: LogConfig, now_ms: Callable[[], int]
+    ) -> None:
+        self.directory = directory
+        self.cut: Cut | None = None
+        self._config = config
+        self._schema = to_arrow(schema)
+        self._now_ms = now_ms
+        self._failed = ""
+        self._disk = threading.Lock()
+        self._fd = -1
+        make_directory(directory)
+        self._lock_fd = take_writer_lock(directory)
+        try:
+            self._head = HeadFile(directory, writable=True)
+            self._recover()
+        except BaseException:
+            self._release()
+            raise
+        self._group: GroupCommit[_Append] = GroupCommit(self._commit, config.pending_bytes_max)
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        schema: Schema,
+        config: LogConfig = DEFAULTS,
+        *,
+        now_ms: Callable[[], int] = wall_ms,
+    ) -> SegmentWriter:
+        return cls(Path(directory), schema, config, now_ms)
+
+    @property
+    def schema(self) -> Any:
+        return self._schema
+
+    @property
+    def head(self) -> Position:
+        return Position(self._epoch, self._tally.offset)
+
+    @property
+    def bytes_cut(self) -> int:
+        """How long the torn tail was that opening cut away."""
+        return self.cut.bytes if self.cut else 0
+
+    def last_sequence(self, producer: str) -> int:
+        """The highest sequence appended for a producer, -1 when it is not known."""
+        return self._producers.last(producer)
+
+    def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
+        if len(producer.encode()) > PRODUCER_BYTES_MAX:
+            raise LogError(f"a producer's name has at most {PRODUCER_BYTES_MAX} bytes")
+        rows = fitted(rows, self._schema)
+        if not rows.num_rows and (not producer or sequence < 0):
+            offset = self._tally.offset
+            return Appended(offset, offset)
+        entry = _Append(parts_of(rows, self._config.batch_rows_max), producer, sequence)
+        self._group.submit(entry)
+        assert isinstance(entry.answer, Appended)
+        return entry.answer
+
+    def retain(self, now_ms: int) -> int:
+        config = self._config
+        with self._disk:
+            self._usable()
+            bases = segment_bases(self.directory)
+            sizes = [segment_path(self.directory, b).stat().st_size for b in bases]
+            total, drop = sum(sizes), 0
+            for at, base in enumerate(bases[:-1]):
+                large = config.retain_bytes and total > config.retain_bytes
+                if not large and not self._aged(base, now_ms):
+                    break
+                total -= sizes[at]
+                drop = at + 1
+            if drop:
+                self._drop(bases[:drop], bases[drop])
+            return drop
+
+    def close(self) -> None:
+        self._group.close()
+        with self._disk:
+            if self._fd >= 0:
+                self._head.sync()
+            self._release()
+
+    # --- opening
+
+    def _recover(self) -> None:
+        known = self._head.peek()
+        for rest in self.directory.glob("*.tmp"):
+            rest.unlink()
+        bases = segment_bases(self.directory)
+        if not bases:
+            self._start_empty(known)
+        else:
+            self._earliest = max(bases[0], known.earliest if known else 0)
+            self._adopt(scan(segment_path(self.directory, bases[-1]), self._limit()), known)
+        self._publish()
+        self._head.sync()
+        sync_directory(self.directory)
+        gone = [b for b, after in itertools.pairwise(bases) if after <= self._earliest]
+        if gone:
+            self._drop(gone, self._earliest)
+
+    def _limit(self) -> int:
+        return self._config.producers_max
+
+    def _start_empty(self, known: Head | None) -> None:
+        if known and known.offset:
+            raise LogCorrupt(
+                f"{self.directory}: the head says offset {known.offset}, but there is no segment "
+                "file; restore the files or remove the directory"
+            )
+        self._epoch = known.epoch + 1 if known else 1
+        self._earliest = 0
+        self._sealed_ms = 0
+        self._producers = Producers(self._limit())
+        self._create(0, CLOCK_NONE)
+
+    def _adopt(self, found: Scan, known: Head | None) -> None:
+        """Go on where the last writer stopped."""
+        stored = pa.ipc.read_schema(pa.py_buffer(found.header.schema))
+        difference = schema_difference(stored, self._schema)
+        if difference:
+            raise LogError(f"{self.directory}: the log has another schema: {difference}")
+        if found.damaged:
+            self._judge(found, known)
+        tally = found.tally
+        self._epoch = 1 + max(found.header.epoch, tally.epoch_last, known.epoch if known else 0)
+        self._tally, self._producers = tally, found.producers
+        self._sealed_ms = 0
+        self._fd = os.open(found.path, os.O_RDWR | os.O_CLOEXEC)
+        if found.damaged:
+            os.ftruncate(self._fd, tally.position)
+        os.fsync(self._fd)
+        if known and known.segment == tally.base and known.offset > tally.offset:
+            logger.error(
+                "%s: %d acknowledged events are gone, offsets %d to %d: the disk lost what it "
+                "had confirmed",
+                found.path, known.offset - tally.offset, tally.offset, known.offset,
+            )  # fmt: skip
+        if found.sealed:
+            os.close(self._fd)
+            self._create(tally.offset, tally.clock)
+
+    def _judge(self, found: Scan, known: Head | None) -> None:
+        """A torn tail is cut and said; damage to what was durable is for a person to decide."""
+        assert found.damaged
+        at = found.damaged.position
+        durable = found.durable
+        if known and known.segment == found.tally.base:
+            durable = max(durable, known.segment_bytes)
+        if at < durable and not found.damaged.short:
+            raise LogCorrupt(
+                f"{found.path}: {found.damaged}, and this was durable once; restore the file "
+                "from a copy"
+            )
+        end = found.tally.position
+        self.cut = Cut(found.path, end, found.file_bytes - end, found.damaged.reason)
+        logger.warning(
+            "%s: cut a torn tail of %d bytes at byte %d (%s); the log goes on at offset %d",
+            found.path, self.cut.bytes, end, found.damaged.reason, found.tally.offset,
+        )  # fmt: skip
+
+    # --- appending; `_disk` is held
+
+    def _commit(self, group: list[_Append]) -> None:
+        with self._disk:
+            waiting = group
+            while waiting:
+                try:
+                    self._usable()
+                    waiting = self._commit_some(waiting)
+                except LogError as error:
+                    for entry in waiting:
+                        entry.error = entry.error or error
+                    return
+
+    def _commit_some(self, waiting: list[_Append]) -> list[_Append]:
+        """Commit what fits into the active segment; answers what is left."""
+        run: list[_Append] = []
+        known: dict[str, int] = {}
+        size = self._tally.position
+        for entry in waiting:
+            if 0 <= entry.sequence <= known.get(entry.producer, -1):
+                break  # its first half is in this run: then it will be a known duplicate
+            offset = self._tally.offset
+            entry.answer = self._producers.find(entry.producer, entry.sequence, offset)
+            if entry.answer is None:
+                full = size + entry.size > self._config.segment_bytes_max
+                if full and run:
+                    break
+                if full and self._tally.offset > self._tally.base:
+                    self._guard(self._roll)
+                    size = self._tally.position
+                if entry.producer:
+                    known[entry.producer] = entry.sequence
+                size += entry.size
+            run.append(entry)
+        fresh = [e for e in run if e.answer is None]
+        if fresh:
+            self._guard(lambda: self._write(fresh))
+        return waiting[len(run) :]
+
+    def _guard(self, action: Callable[[], None]) -> None:
+        """Undo a write that failed: the file ends again at its last durable byte."""
+        try:
+            action()
+        except BaseException as error:
+            durable = self._tally.position
+            try:
+                os.ftruncate(self._fd, durable)
+                os.fsync(self._fd)
+            except OSError as second:
+                self._failed = f"{self.directory}: {error}, then {second}; reopen the log"
+            if isinstance(error, OSError) and error.errno in FULL_ERRORS:
+                raise LogFull(
+                    f"{self.directory}: no room ({error.strerror}); nothing was appended, "
+                    "appends go on when there is room again"
+                ) from error
+            if isinstance(error, OSError):
+                # What a failed fsync left in memory is unknown: only a reopen reads the disk.
+                self._failed = f"{self.directory}: the disk failed ({error}); reopen the log"
+                raise LogError(self._failed) from error
+            self._failed = self._failed or f"{self.directory}: an append was broken off; reopen"
+            raise
+
+    def _usable(self) -> None:
+        if self._failed or self._fd < 0:
+            raise LogError(self._failed or f"{self.directory}: the log is closed")
+
+    def _write(self, fresh: list[_Append]) -> None:
+        tally = self._tally
+        durable = position = tally.position
+        offset, clock = tally.offset, tally.clock
+        buffers: list[Any] = []
+        heads: list[tuple[Any, int]] = []
+        for entry in fresh:
+            first = offset
+            for part in entry.parts:
+                frame = pack_frame(
+                    FrameKind.DATA, part.body, body_crc=part.crc, first=offset, rows=part.rows,
+                    epoch=self._epoch, ts_min=part.ts_min, ts_max=part.ts_max, clock_before=clock,
+                    durable_before=durable, sequence=entry.sequence, producer=entry.producer,
+                    more=part is not entry.parts[-1],
+                )  # fmt: skip
+                heads.append((frame[0], position))
+                buffers += frame
+                position += len(frame[0]) + part.body.size + len(frame[2])
+                offset, clock = offset + part.rows, max(clock, part.ts_max)
+            entry.answer = Appended(first, offset)
+        try:
+            write_all(self._fd, buffers, durable)
+            sync_data(self._fd)
+        except BaseException:
+            for entry in fresh:
+                entry.answer = None
+            raise
+        for head, at in heads:
+            tally.add(parse_frame(head, at, position, at))
+        for entry in fresh:
+            done = entry.answer
+            assert isinstance(done, Appended)
+            self._producers.record(entry.producer, entry.sequence, done.first, done.end)
+        self._publish()
+
+    def _publish(self) -> None:
+        tally = self._tally
+        self._head.publish(
+            Head(
+                self._epoch, tally.offset, tally.clock, tally.base, tally.position, self._earliest
+            )
+        )
+
+    # --- segments
+
+    def _roll(self) -> None:
+        """Seal the active segment and start the next one."""
+        old, old_fd = self._tally, self._fd
+        # Time may jump back; the age of a segment must not make it older than one before it.
+        self._sealed_ms = max(self._sealed_ms, self._now_ms())
+        body = msgspec.msgpack.encode(old.footer(self._sealed_ms))
+        footer = pack_frame(
+            FrameKind.FOOTER, body, first=old.offset, epoch=self._epoch,
+            clock_before=old.clock, durable_before=old.position,
+        )  # fmt: skip
+        write_all(old_fd, [*footer, pack_trailer(old.position)], old.position)
+        sync_data(old_fd)
+        self._create(old.offset, old.clock)
+        os.close(old_fd)
+        self._publish()
+        self._head.sync()
+
+    def _create(self, base: int, clock: int) -> None:
+        """A new active segment. It gets its name when it is whole."""
+        header = SegmentHeader(
+            base=base, epoch=self._epoch, clock_before=clock, created_ms=self._now_ms(),
+            schema=self._schema.serialize().to_pybytes(), producers=self._producers.snapshot(),
+        )  # fmt: skip
+        frame = pack_frame(
+            FrameKind.HEADER, msgspec.msgpack.encode(header), first=base, epoch=self._epoch,
+            clock_before=clock,
+        )  # fmt: skip
+        path = segment_path(self.directory, base)
+        young = path.with_suffix(".tmp")
+        fd = os.open(young, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            size = write_all(fd, list(frame), 0)
+            os.fsync(fd)
+            young.rename(path)
+            sync_directory(self.directory)
+        except BaseException:
+            os.close(fd)
+            young.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            raise
+        self._fd = fd
+        self._tally = Tally(base, base, clock, size)
+
+    def _aged(self, base: int, now_ms: int) -> bool:
+        if not self._config.retain_ms:
+            return False
+        footer = SegmentView(segment_path(self.directory, base)).footer
+        return footer is not None and footer.sealed_ms < now_ms - self._config.retain_ms
+
+    def _drop(self, bases: list[int], earliest: int) -> None:
+        self._earliest = earliest
+        self._publish()  # first, so that a reader is told before the file is gone
+        self._head.sync()
+        for base in bases:
+            segment_path(self.directory, base).unlink()
+        sync_directory(self.directory)
+        logger.info(
+            "%s: retention removed %d segments, offsets start at %d",
+            self.directory, len(bases), earliest,
+        )  # fmt: skip
+
+    def _release(self) -> None:
+        for fd in (self._fd, self._lock_fd):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = self._lock_fd = -1

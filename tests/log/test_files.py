@@ -1,0 +1,54 @@
+import os
+
+import pytest
+
+from edgewise.errors import LogLocked
+from edgewise.log import files
+
+
+def test_segments_are_listed_by_their_first_offset(tmp_path):
+    for base in (4096, 0, 10**15):
+        files.segment_path(tmp_path, base).touch()
+    (tmp_path / "head").touch()
+    assert files.segment_bases(tmp_path) == [0, 4096, 10**15]
+
+
+def test_the_writer_that_holds_the_lock_is_named(tmp_path):
+    fd = files.take_writer_lock(tmp_path)
+    with pytest.raises(LogLocked, match=f"process {os.getpid()} writes this log"):
+        files.take_writer_lock(tmp_path)
+    with files.no_writer(tmp_path) as alone:
+        assert not alone
+    os.close(fd)
+    with files.no_writer(tmp_path) as alone:
+        assert alone
+    os.close(files.take_writer_lock(tmp_path))
+
+
+def test_where_nobody_ever_wrote_nobody_is_alone(tmp_path):
+    with files.no_writer(tmp_path) as alone:
+        assert not alone
+
+
+def test_parents_are_made(tmp_path):
+    files.make_directory(tmp_path / "a" / "b")
+    files.make_directory(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_everything_is_written_though_the_system_takes_little_at_a_time(tmp_path, monkeypatch):
+    real = os.pwritev
+
+    def miser(fd, buffers, position):
+        return real(fd, [bytes(buffers[0][:3])], position)
+
+    monkeypatch.setattr(os, "pwritev", miser)
+    with (tmp_path / "f").open("wb") as file:
+        assert files.write_all(file.fileno(), [b"hello", b"", b"world", b"!"], 2) == 11
+    assert (tmp_path / "f").read_bytes() == b"\0\0helloworld!"
+
+
+def test_many_buffers_are_written_in_several_calls(tmp_path):
+    with (tmp_path / "f").open("wb") as file:
+        assert files.write_all(file.fileno(), [b"ab"] * 3000, 0) == 6000
+    assert (tmp_path / "f").read_bytes() == b"ab" * 3000
