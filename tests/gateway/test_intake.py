@@ -5,17 +5,17 @@ import pytest
 from tests.gateway.memory_log import MemoryLog
 
 from edgewise.errors import LogFull
-from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
+from edgewise.gateway.admit import Admission, Admitted, Limits
 from edgewise.gateway.intake import Arrivals, Intake
 
 SCHEMA = Schema.of("S", v="int")
+ADMISSION = Admission(SCHEMA, Limits())
 
 
 def rows(*values):
-    zeros = [0] * len(values)
-    return record_batch(to_arrow(SCHEMA), zeros, zeros, zeros, [list(values)])
+    return Admitted(len(values), [0] * len(values), 0, [list(values)])
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_requests_that_wait_for_the_disk_share_the_next_append(pool):
     log = MemoryLog(SCHEMA)
 
     async def scenario():
-        intake = Intake(log, pool)
+        intake = Intake(log, ADMISSION, pool)
         log.open.clear()
         first = asyncio.create_task(intake.append(rows(0)))
         await asyncio.sleep(0)
@@ -62,7 +62,7 @@ def test_a_full_log_fails_those_that_waited_and_takes_the_next(pool):
     log.full = True
 
     async def scenario():
-        intake = Intake(log, pool)
+        intake = Intake(log, ADMISSION, pool)
         got = await asyncio.gather(
             *(intake.append(rows(i)) for i in range(3)), return_exceptions=True
         )
@@ -79,7 +79,7 @@ def test_a_producer_that_sends_again_gets_its_first_answer_and_nothing_twice(poo
     log = MemoryLog(SCHEMA)
 
     async def scenario():
-        intake = Intake(log, pool)
+        intake = Intake(log, ADMISSION, pool)
         sends = [(p, s) for s in range(10) for p in ("a", "b") for _ in range(2)]
         return await asyncio.gather(
             *(intake.append(rows(s), producer=p, sequence=s) for p, s in sends)
@@ -95,7 +95,7 @@ def test_a_request_that_gave_up_does_not_disturb_the_others(pool):
     log = MemoryLog(SCHEMA)
 
     async def scenario():
-        intake = Intake(log, pool)
+        intake = Intake(log, ADMISSION, pool)
         log.open.clear()
         tasks = [asyncio.create_task(intake.append(rows(i))) for i in range(3)]
         await asyncio.sleep(0)

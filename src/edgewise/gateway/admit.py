@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -84,6 +85,16 @@ class Refused:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The events of one request, checked. Arrow comes later, once for many requests."""
+
+    count: int
+    ts: list[int]
+    at_us: int  # of the first event; each next one is a microsecond later
+    values: list[list[Any]]
+
+
 def refused_body(status: int, code: str, reason: str, *, at: str = "body") -> Refused:
     """A refusal of the request as a whole: no single event is at fault."""
     return Refused(status, code, f"{at}: {reason}", (Fault(-1, at, reason),))
@@ -108,13 +119,20 @@ class Admission:
         self.schema = schema
         self.arrow_schema = to_arrow(schema)
         self._limits = limits
+        self._types = [ARROW_TYPES[a.type] for a in schema.attributes]
         self._quick = (
             None
             if not schema.attributes or AttrType.OBJECT in {a.type for a in schema.attributes}
             else _QuickReader(schema)
         )
+        # pyarrow loads pandas at the first array it makes: a second that no request should wait.
+        self.rows([])
 
     def admit(self, body: bytes, content_type: str, at_us: int) -> Any | Refused:
+        got = self.read(body, content_type, at_us)
+        return got if isinstance(got, Refused) else self.rows([got])
+
+    def read(self, body: bytes, content_type: str, at_us: int) -> Admitted | Refused:
         limits = self._limits
         if len(body) > limits.body_bytes_max:
             reason = (
@@ -133,11 +151,32 @@ class Admission:
             if isinstance(found, Refused):
                 return found
             columns = found
-        count = len(columns.values[0]) if columns.values else len(columns.ts)
+        count = len(columns.ts)
         if count > limits.events_max:
             reason = f"{count} events, the limit is {limits.events_max}; send smaller batches"
             return refused_body(413, "too_many", reason)
-        return self._batch(columns, count, at_us)
+        arrival_ms = at_us // 1000
+        ts = [arrival_ms if t is None else t for t in columns.ts]
+        return Admitted(count, ts, at_us, columns.values)
+
+    def rows(self, parts: Sequence[Admitted]) -> Any:
+        """All parts as one record batch, in their order."""
+        if len(parts) == 1:
+            ts, values = parts[0].ts, parts[0].values
+        else:
+            ts = list(chain.from_iterable(p.ts for p in parts))
+            values = [
+                list(chain.from_iterable(p.values[i] for p in parts))
+                for i in range(len(self._types))
+            ]
+        at = chain.from_iterable(range(p.at_us, p.at_us + p.count) for p in parts)
+        system: list[Any] = [
+            pa.array(ts, type=pa.int64()),
+            pa.array(np.fromiter(at, np.int64, len(ts))),
+            pa.array(np.zeros(len(ts), np.int8)),
+        ]
+        arrays = [pa.array(v, type=t) for v, t in zip(values, self._types, strict=True)]
+        return pa.RecordBatch.from_arrays([*system, *arrays], schema=self.arrow_schema)
 
     def _examine(self, body: bytes, framing: Framing) -> Columns | Refused:
         try:
@@ -162,21 +201,8 @@ class Admission:
         )
         return Refused(400, "invalid", message, tuple(found))
 
-    def _batch(self, columns: Columns, count: int, at_us: int) -> Any:
-        arrival_ms = at_us // 1000
-        if columns.ts:
-            ts = pa.array([arrival_ms if t is None else t for t in columns.ts], type=pa.int64())
-        else:
-            ts = pa.array(np.full(count, arrival_ms, dtype=np.int64), type=pa.int64())
-        at = pa.array(np.arange(at_us, at_us + count, dtype=np.int64))
-        kind = pa.array(np.zeros(count, dtype=np.int8))
-        arrays = [
-            pa.array(values, type=ARROW_TYPES[a.type])
-            for values, a in zip(columns.values, self.schema.attributes, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays([ts, at, kind, *arrays], schema=self.arrow_schema)
 
-
+@lru_cache(maxsize=64)
 def framing_of(content_type: str) -> Framing | Refused:
     """How the body holds its events, from the Content-Type header."""
     media, *parameters = (part.strip().lower() for part in content_type.split(";"))
@@ -259,7 +285,7 @@ class _QuickReader:
         colons = len(events) * (self._width + self._colons_in_names)
         if not events or not self._no_key_twice(body, values, colons):
             return None
-        return Columns([], values)
+        return Columns([None] * len(events), values)
 
     def _envelope(self, body: bytes, framing: Framing) -> Columns | None:
         events = _decode(self._envelope_one, self._envelope_many, body, framing)

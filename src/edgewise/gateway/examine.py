@@ -43,7 +43,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Event times (None: time of arrival; no list: all of them) and one list per attribute."""
+    """Event times (None: time of arrival) and one list per attribute."""
 
     ts: list[int | None]
     values: list[list[Any]]

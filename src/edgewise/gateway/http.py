@@ -72,12 +72,12 @@ class HttpDoor:
         self.stats = DoorStats()
         self._arrivals = Arrivals(clock)
         self._pool = ThreadPoolExecutor(self._config.append_threads, "edgewise-append")
-        self._intakes = {
-            name: Intake(writer, self._pool, self.stats.appended)
-            for name, writer in writers.items()
-        }
         self._admissions = {
             name: Admission(from_arrow(writer.schema), self._config.limits)
+            for name, writer in writers.items()
+        }
+        self._intakes = {
+            name: Intake(writer, self._admissions[name], self._pool, self.stats.appended)
             for name, writer in writers.items()
         }
         self._server: uvicorn.Server | None = None
@@ -181,18 +181,18 @@ class HttpDoor:
             return raw
         at_us = self._arrivals.now_us()
         content_type = headers.get(b"content-type", b"").decode("latin-1")
-        rows = self._admissions[stream].admit(raw, content_type, at_us)
-        if isinstance(rows, Refused):
-            return rows
-        self._arrivals.took(at_us, rows.num_rows)
+        events = self._admissions[stream].read(raw, content_type, at_us)
+        if isinstance(events, Refused):
+            return events
+        self._arrivals.took(at_us, events.count)
         try:
-            got = await self._intakes[stream].append(rows)
+            got = await self._intakes[stream].append(events)
         except LogFull as full:
             return Refused(503, "full", f"no room in the log: {full}", retry_after_s=RETRY_FULL_S)
         except LogError as bad:
             return Refused(503, "log", f"the log takes nothing: {bad}", retry_after_s=RETRY_FULL_S)
-        self.stats.accepted[stream] += rows.num_rows
-        answer = {"accepted": rows.num_rows, "first": got.first, "end": got.end}
+        self.stats.accepted[stream] += events.count
+        answer = {"accepted": events.count, "first": got.first, "end": got.end}
         return msgspec.json.encode(answer)
 
     def _unknown(self, stream: str) -> Refused:

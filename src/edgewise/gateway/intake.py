@@ -12,12 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
-
-import pyarrow as pa
 
 from edgewise.event.clock import Clock
+from edgewise.gateway.admit import Admission, Admitted
 from edgewise.log.api import Appended, LogWriter
 
 GROUP_ROWS_MAX = 64 * 1024
@@ -40,7 +37,7 @@ class Arrivals:
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    rows: Any
+    events: Admitted
     producer: str
     sequence: int
     done: asyncio.Future[Appended]
@@ -52,19 +49,23 @@ class Intake:
     def __init__(
         self,
         writer: LogWriter,
+        admission: Admission,
         pool: Executor,
         appended: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         self._writer = writer
+        self._admission = admission
         self._pool = pool
         self._appended = appended
         self._waiting: deque[_Waiting] = deque()
         self._drain: asyncio.Task[None] | None = None
 
-    async def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
-        """Returns when the rows are durable; raises what the log raised, for these rows only."""
+    async def append(
+        self, events: Admitted, *, producer: str = "", sequence: int = -1
+    ) -> Appended:
+        """Returns when the events are durable; raises what the log raised for them."""
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(rows, producer, sequence, done))
+        self._waiting.append(_Waiting(events, producer, sequence, done))
         if self._drain is None:
             self._drain = asyncio.create_task(self._run())
         return await done
@@ -99,16 +100,13 @@ class Intake:
                 named[waiting.producer] = waiting
             else:
                 later.append(waiting)
-            rows += waiting.rows.num_rows
+            rows += waiting.events.count
         self._waiting.extendleft(reversed(later))
         return plain, list(named.values())
 
     async def _append(self, loop: asyncio.AbstractEventLoop, group: list[_Waiting]) -> None:
-        first = group[0]
-        rows = first.rows if len(group) == 1 else _concat([w.rows for w in group])
-        call = partial(self._writer.append, rows, producer=first.producer, sequence=first.sequence)
         try:
-            got = await loop.run_in_executor(self._pool, call)
+            got = await loop.run_in_executor(self._pool, self._write, group)
         except Exception as bad:  # noqa: BLE001  the waiting requests raise it, each its own
             for waiting in group:
                 if not waiting.done.done():
@@ -116,11 +114,12 @@ class Intake:
             return
         offset = got.first
         for waiting in group:
-            end = got.end if len(group) == 1 else offset + waiting.rows.num_rows
+            end = got.end if len(group) == 1 else offset + waiting.events.count
             if not waiting.done.done():
                 waiting.done.set_result(Appended(offset, end, got.duplicate))
             offset = end
 
-
-def _concat(batches: list[Any]) -> Any:
-    return pa.concat_batches(batches)  # type: ignore[attr-defined]  # missing in the stubs
+    def _write(self, group: list[_Waiting]) -> Appended:
+        first = group[0]
+        rows = self._admission.rows([w.events for w in group])
+        return self._writer.append(rows, producer=first.producer, sequence=first.sequence)

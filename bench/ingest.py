@@ -1,0 +1,157 @@
+"""Claim: durable, checked HTTP ingest keeps a stated share of what HTTP itself can carry.
+
+The peer is a bare ASGI endpoint that reads the body and throws it away: same uvicorn, same
+client in a process of its own, same run. Ours parses, checks, appends to segment files and
+answers only when the disk has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import uvloop
+from edgewise.log.segment import SegmentReader, SegmentWriter
+
+from edgewise.event.schema import Schema
+from edgewise.gateway.http import HttpDoor
+
+LOGIN = Schema.of("login_stream", ip="string", cityId="string", attempt="int", score="double")
+CONNECTIONS = 64
+BATCHES = (1, 100, 1000)  # events in one request
+START_S = 30.0
+
+
+class WallClock:
+    @staticmethod
+    def now_us() -> int:
+        return time.time_ns() // 1000
+
+
+class BareDoor(HttpDoor):
+    """The same server and nothing behind it."""
+
+    async def __call__(
+        self,
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[dict[str, Any]]],
+        send: Callable[[dict[str, Any]], Awaitable[None]],
+    ) -> None:
+        del scope
+        while (await receive()).get("more_body", False):
+            pass
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    port: int
+    batch: int
+    seconds: float
+
+
+def request_of(batch: int) -> bytes:
+    events = [
+        {"ip": f"10.0.{i % 256}.{i % 200}", "cityId": f"c{i % 50}", "attempt": i, "score": i / 7}
+        for i in range(batch)
+    ]
+    body = "\n".join(map(json.dumps, events)).encode()
+    head = (
+        "POST /streams/login_stream HTTP/1.1\r\nHost: bench\r\n"
+        f"Content-Type: application/x-ndjson\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def send_all(load: Load) -> tuple[int, float]:
+    """Requests answered with 200, and the seconds they took."""
+    request = request_of(load.batch)
+    began = time.perf_counter()
+    until = began + load.seconds
+
+    async def connection() -> int:
+        reader, writer = await asyncio.open_connection("127.0.0.1", load.port)
+        done = 0
+        while time.perf_counter() < until:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            if not head.startswith(b"HTTP/1.1 200"):
+                raise RuntimeError(head.decode())
+            length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+            await reader.readexactly(length)
+            done += 1
+        writer.close()
+        return done
+
+    done = await asyncio.gather(*(connection() for _ in range(CONNECTIONS)))
+    return sum(done), time.perf_counter() - began
+
+
+def client(pipe: Connection) -> None:
+    """The load generator: a process that does what it is told until it is told nothing."""
+    while (load := pipe.recv()) is not None:
+        pipe.send(uvloop.run(send_all(load)))
+
+
+async def measure(door: HttpDoor, pipe: Connection, batch: int, seconds: float) -> float:
+    """Events per second through a door."""
+    port = await door.start()
+    try:
+        for length in (seconds / 4, seconds):  # the first is to warm up
+            pipe.send(Load(port, batch, length))
+            requests, took = await asyncio.to_thread(pipe.recv)
+    finally:
+        await door.stop()
+    return float(requests * batch / took)
+
+
+async def run(pipe: Connection, seconds: float, directory: Path) -> bool:
+    print(f"{'events/request':>14} {'bare ASGI ev/s':>15} {'edgewise ev/s':>15} {'ratio':>7}")
+    whole = True
+    for batch in BATCHES:
+        bare = await measure(BareDoor({}, WallClock()), pipe, batch, seconds)
+        place = directory / str(batch)
+        writer = SegmentWriter.open(place, LOGIN)
+        door = HttpDoor({"login_stream": writer}, WallClock())
+        ours = await measure(door, pipe, batch, seconds)
+        writer.close()
+        reader = SegmentReader.open(place)
+        whole &= reader.head().offset == door.stats.accepted_total
+        reader.close()
+        print(f"{batch:>14} {bare:>15,.0f} {ours:>15,.0f} {ours / bare:>7.3f}")
+    return whole
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one second for each figure")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    given = parser.parse_args(argv)
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=client, args=(theirs,))
+    process.start()
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            seconds = 1.0 if given.quick else given.seconds
+            whole = uvloop.run(run(ours, seconds, Path(directory)))
+    finally:
+        ours.send(None)
+        process.join(START_S)
+    print("every acknowledged event is in the log" if whole else "EVENTS ARE MISSING in the log")
+    return 0 if whole else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
