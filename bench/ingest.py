@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from edgewise.log.segment import SegmentReader, SegmentWriter
 
 from edgewise.event.schema import Schema
 from edgewise.gateway.http import HttpDoor
+from edgewise.log.segment import SegmentReader, SegmentWriter
 
 LOGIN = Schema.of("login_stream", ip="string", cityId="string", attempt="int", score="double")
 CONNECTIONS = 64
