@@ -68,11 +68,16 @@ def _part(rows: Any) -> Part:
             f"a batch of {rows.num_rows} rows takes {body.size} bytes, a log takes "
             f"{BODY_BYTES_MAX}; append fewer rows at once"
         )
-    low, high = TS_MAX, CLOCK_NONE
-    if rows.num_rows:
-        times = rows.column(0).to_numpy()
-        low, high = int(times.min()), int(times.max())
-    return Part(body, zlib.crc32(body), rows.num_rows, low, high)
+    return Part(body, zlib.crc32(body), rows.num_rows, *_range(rows.column(0)))
+
+
+def _range(times: Any) -> tuple[int, int]:
+    if len(times) == 1:  # a lonely event must not wait for numpy
+        return (only := times[0].as_py()), only
+    if not len(times):
+        return TS_MAX, CLOCK_NONE
+    values = times.to_numpy()
+    return int(values.min()), int(values.max())
 
 
 def clock_within(rows: Any, count: int, clock_before: int) -> int:

@@ -48,16 +48,26 @@ class Tally:
     frames: int = 0
     index: list[IndexEntry] = field(default_factory=list)
 
-    def add(self, frame: Frame) -> None:
-        if not self.index or frame.position - self.index[-1].position >= INDEX_STRIDE_BYTES:
-            self.index.append(IndexEntry(frame.first, frame.position))
-        self.epoch_first = self.epoch_first or frame.epoch
-        self.epoch_last = frame.epoch
-        self.ts_min = min(self.ts_min, frame.ts_min)
-        self.ts_max = max(self.ts_max, frame.ts_max)
-        self.clock = max(self.clock, frame.ts_max)
-        self.offset = frame.next
-        self.position = frame.end
+    def add(
+        self,
+        first: int,
+        rows: int,
+        *,
+        epoch: int,
+        times: tuple[int, int],
+        position: int,
+        end: int,
+    ) -> None:
+        """A frame of `rows` rows lies at `position`, the next one at `end`."""
+        if not self.index or position - self.index[-1].position >= INDEX_STRIDE_BYTES:
+            self.index.append(IndexEntry(first, position))
+        self.epoch_first = self.epoch_first or epoch
+        self.epoch_last = epoch
+        self.ts_min = min(self.ts_min, times[0])
+        self.ts_max = max(self.ts_max, times[1])
+        self.clock = max(self.clock, times[1])
+        self.offset = first + rows
+        self.position = end
         self.frames += 1
 
     def footer(self, sealed_ms: int) -> SegmentFooter:
@@ -139,7 +149,11 @@ def _walk(found: Scan, buffer: memoryview) -> None:
         offset, clock, at = frame.next, frame.clock_after, frame.end
         if not frame.more:
             for part in append:
-                tally.add(part)
+                times = (part.ts_min, part.ts_max)
+                tally.add(
+                    part.first, part.rows, epoch=part.epoch, times=times,
+                    position=part.position, end=part.end,
+                )  # fmt: skip
                 found.producers.record(part.producer, part.sequence, part.first, part.next)
             append.clear()
     if append:

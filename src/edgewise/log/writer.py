@@ -37,7 +37,6 @@ from edgewise.log.frame import (
     SegmentHeader,
     pack_frame,
     pack_trailer,
-    parse_frame,
 )
 from edgewise.log.head import Head, HeadFile
 from edgewise.log.producers import Producers
@@ -313,7 +312,7 @@ class SegmentWriter:
         durable = position = tally.position
         offset, clock = tally.offset, tally.clock
         buffers: list[Any] = []
-        heads: list[tuple[Any, int]] = []
+        written: list[tuple[int, Part, int, int]] = []
         for entry in fresh:
             first = offset
             for part in entry.parts:
@@ -323,9 +322,10 @@ class SegmentWriter:
                     durable_before=durable, sequence=entry.sequence, producer=entry.producer,
                     more=part is not entry.parts[-1],
                 )  # fmt: skip
-                heads.append((frame[0], position))
                 buffers += frame
-                position += len(frame[0]) + part.body.size + len(frame[2])
+                end = position + len(frame[0]) + part.body.size + len(frame[2])
+                written.append((offset, part, position, end))
+                position = end
                 offset, clock = offset + part.rows, max(clock, part.ts_max)
             entry.answer = Appended(first, offset)
         try:
@@ -335,8 +335,9 @@ class SegmentWriter:
             for entry in fresh:
                 entry.answer = None
             raise
-        for head, at in heads:
-            tally.add(parse_frame(head, at, position, at))
+        for at, part, start, end in written:
+            times = (part.ts_min, part.ts_max)
+            tally.add(at, part.rows, epoch=self._epoch, times=times, position=start, end=end)
         for entry in fresh:
             done = entry.answer
             assert isinstance(done, Appended)
