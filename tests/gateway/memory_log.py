@@ -44,6 +44,9 @@ class MemoryLog:
                 self._last[producer] = (sequence, got)
             return got
 
+    def last_sequence(self, producer):
+        return self._last[producer][0] if producer in self._last else -1
+
     def retain(self, _now_ms):
         return 0
 

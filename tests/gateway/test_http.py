@@ -104,6 +104,20 @@ def test_a_bad_event_refuses_the_request_and_says_which(opened):
     assert door.door.stats.refused == {("login_stream", "invalid"): 1}
 
 
+def test_a_request_that_is_sent_again_gets_its_first_answer(opened):
+    door = opened()
+    first = door.post(json.dumps(EVENT), idempotency_key="sensor/1")[1]
+    assert first == {"accepted": 1, "first": 0, "end": 1}
+    again = door.post(json.dumps(EVENT), idempotency_key="sensor/1")[1]
+    assert again == {"accepted": 1, "first": 0, "end": 1, "duplicate": True}
+    door.post(json.dumps(EVENT), idempotency_key="one-request")
+    assert door.post(json.dumps(EVENT), idempotency_key="one-request")[1]["duplicate"]
+    assert len(door.log.rows()) == 2
+    assert door.door.stats.duplicates["login_stream"] == 2
+    answer, got = door.post(json.dumps(EVENT), idempotency_key="/1")
+    assert (answer.status, got["problems"][0]["field"]) == (400, "Idempotency-Key")
+
+
 def test_gzip_bodies_are_taken_within_the_limit(opened):
     door = opened(limits=Limits(body_bytes_max=10_000))
     packed = gzip.compress(json.dumps([EVENT] * 50).encode())

@@ -26,6 +26,8 @@ import pyarrow as pa
 from edgewise.event.arrow import ARROW_TYPES, to_arrow
 from edgewise.event.schema import Schema
 from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
+from edgewise.gateway.arrow_body import CONTENT_TYPE as ARROW_STREAM
+from edgewise.gateway.arrow_body import read_arrow
 from edgewise.gateway.examine import (
     FLOAT_MAX,
     PROBLEMS_MAX,
@@ -42,6 +44,7 @@ _BOM = b"\xef\xbb\xbf"
 _ESCAPED_COLON = (b"\\u003a", b"\\u003A")
 
 FRAMINGS: dict[str, Framing] = {
+    ARROW_STREAM: Framing.ARROW,
     "application/json": Framing.JSON,
     "application/x-ndjson": Framing.LINES,
     "application/ndjson": Framing.LINES,
@@ -92,7 +95,7 @@ class Admitted:
     count: int
     ts: list[int]
     at_us: int  # of the first event; each next one is a microsecond later
-    values: list[list[Any]]
+    values: list[Any]  # for each attribute a list, or an Arrow array
 
 
 def refused_body(status: int, code: str, reason: str, *, at: str = "body") -> Refused:
@@ -142,15 +145,9 @@ class Admission:
         framing = framing_of(content_type)
         if isinstance(framing, Refused):
             return framing
-        body = body.removeprefix(_BOM)
-        if not body.strip():
-            return refused_body(400, "empty", "empty; expected an event or a list of events")
-        columns = self._quick.read(body, framing) if self._quick else None
-        if columns is None:
-            found = self._examine(body, framing)
-            if isinstance(found, Refused):
-                return found
-            columns = found
+        columns = self._columns(body, framing)
+        if isinstance(columns, Refused):
+            return columns
         count = len(columns.ts)
         if count > limits.events_max:
             reason = f"{count} events, the limit is {limits.events_max}; send smaller batches"
@@ -159,23 +156,30 @@ class Admission:
         ts = [arrival_ms if t is None else t for t in columns.ts]
         return Admitted(count, ts, at_us, columns.values)
 
+    def _columns(self, body: bytes, framing: Framing) -> Columns | Refused:
+        if framing is Framing.ARROW:
+            got = read_arrow(body, self.schema)
+            return self._refused(got) if isinstance(got, list) else self._some(Columns(*got))
+        body = body.removeprefix(_BOM)
+        if not body.strip():
+            return refused_body(400, "empty", "empty; expected an event or a list of events")
+        columns = self._quick.read(body, framing) if self._quick else None
+        return columns or self._examine(body, framing)
+
     def rows(self, parts: Sequence[Admitted]) -> Any:
         """All parts as one record batch, in their order."""
         if len(parts) == 1:
             ts, values = parts[0].ts, parts[0].values
         else:
             ts = list(chain.from_iterable(p.ts for p in parts))
-            values = [
-                list(chain.from_iterable(p.values[i] for p in parts))
-                for i in range(len(self._types))
-            ]
+            values = [_joined([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
         at = chain.from_iterable(range(p.at_us, p.at_us + p.count) for p in parts)
         system: list[Any] = [
             pa.array(ts, type=pa.int64()),
             pa.array(np.fromiter(at, np.int64, len(ts))),
             pa.array(np.zeros(len(ts), np.int8)),
         ]
-        arrays = [pa.array(v, type=t) for v, t in zip(values, self._types, strict=True)]
+        arrays = [_array(v, t) for v, t in zip(values, self._types, strict=True)]
         return pa.RecordBatch.from_arrays([*system, *arrays], schema=self.arrow_schema)
 
     def _examine(self, body: bytes, framing: Framing) -> Columns | Refused:
@@ -185,13 +189,16 @@ class Admission:
             reason = f"not UTF-8: byte {bad.start} is 0x{body[bad.start]:02x}"
             return refused_body(400, "charset", reason)
         found = examine(text, framing, self.schema, self._limits.problems_max)
-        if isinstance(found, Columns):
-            if found.ts:
-                return found
-            return refused_body(400, "empty", "no events in it")
+        return self._some(found) if isinstance(found, Columns) else self._refused(found)
+
+    @staticmethod
+    def _some(columns: Columns) -> Columns | Refused:
+        return columns if columns.ts else refused_body(400, "empty", "no events in it")
+
+    def _refused(self, found: list[Fault]) -> Refused:
         first = found[0]
         if first.index < 0:
-            return Refused(400, "malformed", f"body: {first.reason}", tuple(found))
+            return Refused(400, "malformed", f"{first.field}: {first.reason}", tuple(found))
         count = str(len({f.index for f in found}))
         if len(found) >= self._limits.problems_max:
             count = f"at least {count}"
@@ -202,6 +209,16 @@ class Admission:
         return Refused(400, "invalid", message, tuple(found))
 
 
+def _array(values: Any, kind: Any) -> Any:
+    return pa.array(values, type=kind) if isinstance(values, list) else values
+
+
+def _joined(parts: list[Any], kind: Any) -> Any:
+    if all(isinstance(p, list) for p in parts):
+        return list(chain.from_iterable(parts))
+    return pa.concat_arrays([_array(p, kind) for p in parts])
+
+
 @lru_cache(maxsize=64)
 def framing_of(content_type: str) -> Framing | Refused:
     """How the body holds its events, from the Content-Type header."""
@@ -209,7 +226,10 @@ def framing_of(content_type: str) -> Framing | Refused:
     framing = FRAMINGS.get(media)
     if framing is None:
         said = f"'{media}'" if media else "nothing"
-        reason = f"{said} is not a supported type; send application/json or application/x-ndjson"
+        reason = (
+            f"{said} is not a supported type; send application/json, application/x-ndjson "
+            f"or {ARROW_STREAM}"
+        )
         return refused_body(415, "content_type", reason, at="Content-Type")
     for parameter in parameters:
         name, _, value = parameter.partition("=")

@@ -30,6 +30,7 @@ _WHITE = " \t\n\r"
 class Framing(enum.Enum):
     JSON = "json"  # one event, or an array of events
     LINES = "lines"  # one event after the other
+    ARROW = "arrow"  # an IPC stream: not for this reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ brings it into the log. The server is uvicorn, run inside the caller's event loo
 
     POST /streams/{stream}   200 {"accepted": n, "first": offset, "end": offset}
     GET  /streams            the streams and their attributes
+    GET  /openapi.json       this table for machines
     GET  /metrics            counters for Prometheus
     GET  /healthz            200 while the door is open
 """
@@ -30,6 +31,8 @@ from edgewise.event.clock import Clock
 from edgewise.gateway.admit import Admission, Limits, Refused, refused_body
 from edgewise.gateway.inflate import TooLarge, gunzip
 from edgewise.gateway.intake import Arrivals, Intake
+from edgewise.gateway.openapi import openapi
+from edgewise.gateway.producer import producer_of
 from edgewise.gateway.stats import DoorStats, prometheus
 from edgewise.log.api import LogWriter
 
@@ -179,6 +182,10 @@ class HttpDoor:
         raw = await body.read(headers)
         if isinstance(raw, Refused):
             return raw
+        try:
+            producer = producer_of(headers.get(b"idempotency-key", b"").decode("latin-1"))
+        except ValueError as bad:
+            return refused_body(400, "idempotency_key", str(bad), at="Idempotency-Key")
         at_us = self._arrivals.now_us()
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         events = self._admissions[stream].read(raw, content_type, at_us)
@@ -186,13 +193,19 @@ class HttpDoor:
             return events
         self._arrivals.took(at_us, events.count)
         try:
-            got = await self._intakes[stream].append(events)
+            got = await self._intakes[stream].append(
+                events, producer=producer.name, sequence=producer.sequence
+            )
         except LogFull as full:
             return Refused(503, "full", f"no room in the log: {full}", retry_after_s=RETRY_FULL_S)
         except LogError as bad:
             return Refused(503, "log", f"the log takes nothing: {bad}", retry_after_s=RETRY_FULL_S)
-        self.stats.accepted[stream] += events.count
-        answer = {"accepted": events.count, "first": got.first, "end": got.end}
+        answer: dict[str, Any] = {"accepted": events.count, "first": got.first, "end": got.end}
+        if got.duplicate:
+            answer["duplicate"] = True
+            self.stats.duplicates[stream] += events.count
+        else:
+            self.stats.accepted[stream] += events.count
         return msgspec.json.encode(answer)
 
     def _unknown(self, stream: str) -> Refused:
@@ -303,8 +316,14 @@ def _streams(door: HttpDoor) -> bytes:
     return msgspec.json.encode({"streams": listed})
 
 
+def _openapi(door: HttpDoor) -> bytes:
+    schemas = {name: a.schema for name, a in door._admissions.items()}  # noqa: SLF001
+    return msgspec.json.encode(openapi(schemas, door._config.limits))  # noqa: SLF001
+
+
 _PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {
     "/streams": (_JSON, _streams),
+    "/openapi.json": (_JSON, _openapi),
     "/metrics": (_TEXT, lambda door: prometheus(door.stats, "http").encode()),
     "/healthz": (_JSON, lambda _door: b'{"status":"ok"}'),
 }

@@ -70,6 +70,10 @@ class LogWriter(Protocol):
         """Blocks until durable. Raises LogFull when there is no room: nothing was appended."""
         ...
 
+    def last_sequence(self, producer: str) -> int:
+        """The highest sequence appended for a producer, -1 when it is not known."""
+        ...
+
     def retain(self, now_ms: int) -> int:
         """Drop whole segments that the config no longer keeps; answers how many."""
         ...
