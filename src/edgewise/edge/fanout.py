@@ -1,1 +1,122 @@
-"""From a change of a topic to the sessions that want it. Pure."""
+"""From a change of a topic to the sessions that want it. Pure: time is an argument.
+
+Publishing marks sessions dirty and encodes nothing; the cost is one dictionary look-up per
+subscriber. Whoever drives sockets empties `dirty` and flushes when a socket can take it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgewise.edge.conflate import Outbox
+from edgewise.edge.topics import Policy, SelectorIndex, Topic, TopicTree
+from edgewise.errors import ProtocolError
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import Gone
+from edgewise.wire.paths import selects
+
+DEFAULT = Policy()
+
+
+class Fanout:
+    """The tree, who selects what, and which outboxes have something to send."""
+
+    def __init__(self, tree: TopicTree) -> None:
+        self.tree = tree
+        self.dirty: dict[Outbox, None] = {}
+        self.published = 0
+        self._selectors: SelectorIndex[tuple[Outbox, int]] = SelectorIndex()
+
+    def publish(
+        self,
+        path: str,
+        value: Any,
+        *,
+        now_us: int,
+        offset: int,
+        at_us: int,
+        epoch: int = 0,
+        policy: Policy | None = None,
+        key: str = "",
+    ) -> Topic:
+        """The row at `offset` of its log is now the value of `path`."""
+        topic = self.tree.get(path)
+        fresh = topic is None
+        if topic is None:
+            topic = self.tree.create(path, policy or DEFAULT)
+        change = topic.change(epoch, offset + 1, at_us, value, key)
+        self.published += 1
+        self.tree.touch(topic, now_us)
+        if topic.stale_us:
+            self._mark_stale(topic, 0)
+        if fresh:
+            self._welcome(topic)
+        else:
+            for outbox, slot in topic.slots.items():
+                outbox.offer(slot, change)
+                self.dirty[outbox] = None
+        return topic
+
+    def remove(self, path: str, reason: Gone = Gone.REMOVED) -> bool:
+        topic = self.tree.remove(path)
+        if topic is None:
+            return False
+        for outbox in list(topic.slots):
+            outbox.detach(topic, reason)
+            self.dirty[outbox] = None
+        return True
+
+    def subscribe(self, outbox: Outbox, subscription: int, selector: tuple[str, ...]) -> int:
+        """Everything selected becomes pending at once; answers how many topics that is now."""
+        topics = []
+        for topic in self.tree.select(selector):
+            topics.append(topic)
+            if len(topics) > outbox.topics_max:
+                raise ProtocolError(
+                    Code.TOO_MANY_TOPICS, f"more than {outbox.topics_max} topics selected"
+                )
+        self._selectors.add(selector, (outbox, subscription))
+        for topic in topics:
+            outbox.attach(topic, subscription)
+        self.dirty[outbox] = None
+        return len(topics)
+
+    def unsubscribe(self, outbox: Outbox, subscription: int, selector: tuple[str, ...]) -> None:
+        self._selectors.discard(selector, (outbox, subscription))
+        for slot in list(outbox.slots.values()):
+            if subscription in slot.subscriptions and selects(selector, slot.topic.segments):
+                slot.subscriptions.discard(subscription)
+                if not slot.subscriptions:
+                    outbox.detach(slot.topic, Gone.UNSUBSCRIBED)
+        self.dirty[outbox] = None
+
+    def forget(self, outbox: Outbox, subscriptions: dict[int, tuple[str, ...]]) -> None:
+        """A session ended: nothing refers to it any more."""
+        for subscription, selector in subscriptions.items():
+            self._selectors.discard(selector, (outbox, subscription))
+        for slot in outbox.slots.values():
+            slot.topic.slots.pop(outbox, None)
+        outbox.slots.clear()
+        self.dirty.pop(outbox, None)
+
+    def sweep(self, now_us: int) -> None:
+        """Expire what outlived its ttl, mark stale what fell silent."""
+        for topic in list(self.tree.due(now_us)):
+            ttl_ms, stale_ms = topic.policy.ttl_ms, topic.policy.stale_ms
+            if stale_ms and not topic.stale_us and (not ttl_ms or stale_ms < ttl_ms):
+                self._mark_stale(topic, topic.deadline_us - stale_ms * 1000)
+                if ttl_ms:
+                    self.tree.arm(topic, topic.deadline_us + (ttl_ms - stale_ms) * 1000)
+            elif ttl_ms:
+                self.remove(topic.path, Gone.EXPIRED)
+
+    def _mark_stale(self, topic: Topic, since_us: int) -> None:
+        topic.stale_us = since_us
+        for outbox, slot in topic.slots.items():
+            outbox.stale(slot, since_us)
+            self.dirty[outbox] = None
+
+    def _welcome(self, topic: Topic) -> None:
+        for outbox, subscription in self._selectors.match(topic.segments):
+            outbox.attach(topic, subscription)
+            self.dirty[outbox] = None

@@ -1,1 +1,268 @@
-"""The topic tree: paths, values, selectors. Pure."""
+"""The topic tree: paths, current values, life times; and the index of who selects what. Pure.
+
+A topic's `head` is its newest change. Versions count the changes of one topic; offsets are where
+a change stands in the log it came from. A version never repeats within a topic's life.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from edgewise.errors import ProtocolError
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import TopicKind
+from edgewise.wire.paths import parse_path
+
+SERIES_KEEP = 100  # entries of a series that does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a topic behaves; from its sink or its publisher."""
+
+    kind: TopicKind = TopicKind.RECORD
+    conflate: str = "replace"
+    recovery: str = "gap"
+    ttl_ms: int = 0  # 0: lives until removed
+    stale_ms: int = 0  # 0: silence means nothing
+    keep: int = 0  # entries of a series, changes kept for replay
+    weight: float = 1.0
+
+    @property
+    def conflatable(self) -> bool:
+        return self.conflate != "off"
+
+
+class Change:
+    """One update. `frames` caches its encodings by the version of the base they start from."""
+
+    __slots__ = ("at_us", "epoch", "frames", "to", "value", "version")
+
+    def __init__(self, version: int, epoch: int, to: int, at_us: int, value: Any) -> None:
+        self.version = version
+        self.epoch = epoch
+        self.to = to
+        self.at_us = at_us
+        self.value = value
+        self.frames: dict[int, bytes] = {}
+
+
+def compose(policy: Policy, before: Any, value: Any, at_us: int, key: str) -> Any:
+    """The new current value. Rows of a table replace by key, None removes one; a series appends.
+
+    The old value is never touched: clients may still hold it as their base.
+    """
+    if policy.kind is TopicKind.TABLE:
+        table = dict(before or {})
+        if value is None:
+            table.pop(key, None)
+        else:
+            table[key] = value
+        return table
+    if policy.kind is TopicKind.SERIES:
+        entries = before or []
+        sequence = entries[-1][0] + 1 if entries else 0
+        return [*entries, [sequence, at_us, value]][-(policy.keep or SERIES_KEEP) :]
+    return value
+
+
+class Topic:
+    """A path with a current value. `slots` are the sessions that see it."""
+
+    __slots__ = (
+        "alias",
+        "armed_us",
+        "deadline_us",
+        "head",
+        "path",
+        "policy",
+        "segments",
+        "slots",
+        "stale_us",
+    )
+
+    def __init__(self, alias: int, path: str, segments: tuple[str, ...], policy: Policy) -> None:
+        self.alias = alias
+        self.path = path
+        self.segments = segments
+        self.policy = policy
+        self.head: Change | None = None
+        self.slots: dict[Any, Any] = {}
+        self.stale_us = 0
+        self.deadline_us = 0
+        self.armed_us = 0  # the one entry of the deadline heap that counts
+
+    def change(self, epoch: int, to: int, at_us: int, value: Any, key: str = "") -> Change:
+        """The new head. What was encoded for the old one is let go."""
+        version, before = 1, None
+        if self.head is not None:
+            version, before = self.head.version + 1, self.head.value
+            if self.policy.conflatable:
+                self.head.frames = {}
+        value = compose(self.policy, before, value, at_us, key)
+        self.head = Change(version, epoch, to, at_us, value)
+        return self.head
+
+
+class _Branch:
+    __slots__ = ("children", "topic")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Branch] = {}
+        self.topic: Topic | None = None
+
+
+class TopicTree:
+    """All topics of one edge."""
+
+    def __init__(self, topics_max: int) -> None:
+        self._root = _Branch()
+        self._topics: dict[str, Topic] = {}
+        self._topics_max = topics_max
+        self._alias = 0
+        self._deadlines: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._topics.values())
+
+    def get(self, path: str) -> Topic | None:
+        return self._topics.get(path)
+
+    def create(self, path: str, policy: Policy) -> Topic:
+        segments = parse_path(path)
+        if len(self._topics) >= self._topics_max:
+            raise ProtocolError(
+                Code.TOO_MANY_TOPICS, f"the tree holds {self._topics_max} topics already"
+            )
+        branch = self._root
+        for segment in segments:
+            branch = branch.children.setdefault(segment, _Branch())
+        self._alias += 1
+        topic = branch.topic = Topic(self._alias, path, segments, policy)
+        self._topics[path] = topic
+        return topic
+
+    def remove(self, path: str) -> Topic | None:
+        topic = self._topics.pop(path, None)
+        if topic is None:
+            return None
+        trail = [self._root]
+        for segment in topic.segments:
+            trail.append(trail[-1].children[segment])
+        trail[-1].topic = None
+        for depth in range(len(topic.segments), 0, -1):
+            branch = trail[depth]
+            if branch.topic is not None or branch.children:
+                break
+            del trail[depth - 1].children[topic.segments[depth - 1]]
+        return topic
+
+    def select(self, selector: tuple[str, ...]) -> Iterator[Topic]:
+        """Every topic a parsed selector names."""
+        return self._walk(self._root, selector, 0)
+
+    def touch(self, topic: Topic, now_us: int) -> None:
+        """The topic spoke: its silence starts anew."""
+        waits = [ms for ms in (topic.policy.ttl_ms, topic.policy.stale_ms) if ms]
+        if waits:
+            self.arm(topic, now_us + min(waits) * 1000)
+
+    def arm(self, topic: Topic, deadline_us: int) -> None:
+        """A later deadline waits for the entry already in the heap; an earlier one voids it."""
+        topic.deadline_us = deadline_us
+        if not topic.armed_us or deadline_us < topic.armed_us:
+            topic.armed_us = deadline_us
+            heapq.heappush(self._deadlines, (deadline_us, topic.path))
+
+    def due(self, now_us: int) -> Iterator[Topic]:
+        """Topics whose deadline has come. The caller decides between stale and expired."""
+        while self._deadlines and self._deadlines[0][0] <= now_us:
+            entry_us, path = heapq.heappop(self._deadlines)
+            topic = self._topics.get(path)
+            if topic is None or topic.armed_us != entry_us:
+                continue
+            topic.armed_us = 0
+            if topic.deadline_us > now_us:
+                self.arm(topic, topic.deadline_us)
+            else:
+                yield topic
+
+    def _walk(self, branch: _Branch, selector: tuple[str, ...], depth: int) -> Iterator[Topic]:
+        if depth == len(selector):
+            if branch.topic is not None:
+                yield branch.topic
+            return
+        want = selector[depth]
+        if want == "#":
+            yield from self._below(branch, hide_system=depth == 0)
+        elif want == "+":
+            for name, child in branch.children.items():
+                if depth or not name.startswith("$"):
+                    yield from self._walk(child, selector, depth + 1)
+        elif want in branch.children:
+            yield from self._walk(branch.children[want], selector, depth + 1)
+
+    def _below(self, branch: _Branch, *, hide_system: bool) -> Iterator[Topic]:
+        if branch.topic is not None:
+            yield branch.topic
+        for name, child in branch.children.items():
+            if not (hide_system and name.startswith("$")):
+                yield from self._below(child, hide_system=False)
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+class _Fork(Generic[T]):
+    __slots__ = ("children", "members")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Fork[T]] = {}
+        self.members: dict[T, None] = {}
+
+
+class SelectorIndex(Generic[T]):
+    """Who selects a path: the mirror of `TopicTree.select`, for topics that appear later."""
+
+    def __init__(self) -> None:
+        self._root: _Fork[T] = _Fork()
+
+    def add(self, selector: tuple[str, ...], member: T) -> None:
+        fork = self._root
+        for segment in selector:
+            fork = fork.children.setdefault(segment, _Fork())
+        fork.members[member] = None
+
+    def discard(self, selector: tuple[str, ...], member: T) -> None:
+        trail = [self._root]
+        for segment in selector:
+            child = trail[-1].children.get(segment)
+            if child is None:
+                return
+            trail.append(child)
+        trail[-1].members.pop(member, None)
+        for depth in range(len(selector), 0, -1):
+            if trail[depth].members or trail[depth].children:
+                break
+            del trail[depth - 1].children[selector[depth - 1]]
+
+    def match(self, path: tuple[str, ...]) -> Iterator[T]:
+        return self._match(self._root, path, 0)
+
+    def _match(self, fork: _Fork[T], path: tuple[str, ...], depth: int) -> Iterator[T]:
+        wild = depth > 0 or not path[0].startswith("$")
+        if wild and "#" in fork.children:
+            yield from fork.children["#"].members
+        if depth == len(path):
+            yield from fork.members
+            return
+        if path[depth] in fork.children:
+            yield from self._match(fork.children[path[depth]], path, depth + 1)
+        if wild and "+" in fork.children:
+            yield from self._match(fork.children["+"], path, depth + 1)

@@ -1,0 +1,275 @@
+"""The async client.
+
+    async with connect("ws://127.0.0.1:8080/ws") as edge:
+        async for update in edge.subscribe("alerts/#"):
+            print(update.path, update.value)
+
+It reconnects by itself. A subscription that is not read stops reading from the socket when its
+mailbox is full, and the server conflates: a slow consumer gets fewer, newer values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self
+
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as open_websocket
+from websockets.exceptions import InvalidHandshake, WebSocketException
+
+from edgewise.client.conversation import (
+    FRAME_BYTES_MAX,
+    Answer,
+    Asked,
+    Conversation,
+    Delivery,
+    Ended,
+    Outcome,
+    backoff_s,
+)
+from edgewise.errors import ProtocolError
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import HelloOptions
+from edgewise.wire.view import Event
+
+MAILBOX_MAX = 1024
+CONNECT_S = 10.0
+ACK_S = 1.0
+
+OnRequest = Callable[[Any], Awaitable[Any]]
+
+
+class Subscription:
+    """Events of one selector, in order; ends with the client."""
+
+    def __init__(self, client: Client, id_: int, selector: str) -> None:
+        self.id = id_
+        self.selector = selector
+        self._client = client
+        self.mailbox: asyncio.Queue[Event | None] = asyncio.Queue(MAILBOX_MAX)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self.mailbox.get()
+        if event is None:
+            error = self._client.error
+            if error is not None:
+                raise error
+            raise StopAsyncIteration
+        return event
+
+    async def close(self) -> None:
+        await self._client.unsubscribe(self)
+
+
+class Client:
+    """Use `connect`. `state` is 'connecting', 'open', 'waiting' or 'closed'."""
+
+    def __init__(self, url: str, hello: HelloOptions) -> None:
+        self.url = url
+        self.state = "connecting"
+        self.error: ProtocolError | None = None
+        self.opened = asyncio.Event()
+        self._conversation = Conversation(hello)
+        self._subscriptions: dict[int, Subscription] = {}
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._handlers: dict[str, OnRequest] = {}
+        self._socket: ClientConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def subscribe(self, selector: str, **options: Any) -> Subscription:
+        """`rate`, `weight`, `window`, `last` as in SUBSCRIBE."""
+        id_ = self._conversation.subscribe(selector, **options)
+        subscription = self._subscriptions[id_] = Subscription(self, id_, selector)
+        self._send_soon()
+        return subscription
+
+    async def unsubscribe(self, subscription: Subscription) -> None:
+        self._conversation.unsubscribe(subscription.id)
+        self._subscriptions.pop(subscription.id, None)
+        await self._send()
+
+    async def publish(self, path: str, value: Any, **options: Any) -> None:
+        """Returns when the server took it."""
+        await self._answer(self._conversation.publish(path, value, **options))
+
+    async def request(self, path: str, body: Any = None) -> Any:
+        return await self._answer(self._conversation.request(path, body))
+
+    def on_request(self, path: str, handler: OnRequest) -> None:
+        self._handlers[path] = handler
+
+    def value(self, path: str) -> Any:
+        return self._conversation.view.value(path)
+
+    async def close(self) -> None:
+        self._conversation.end()
+        if self._socket is not None:
+            await self._send()
+            await self._socket.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        self._finish(None)
+
+    async def _run(self) -> None:
+        attempt = 0
+        while True:
+            self.state = "connecting"
+            ended = await self._session()
+            if self.opened.is_set():
+                attempt = 0
+            self.opened.clear()
+            self._conversation.lost()
+            self._fail_calls(ProtocolError(ended.code, ended.reason))
+            if not ended.retry:
+                self._finish(ProtocolError(ended.code, ended.reason))
+                return
+            self.state = "waiting"
+            await asyncio.sleep(backoff_s(attempt, random.random()))  # noqa: S311 - spreads a herd
+            attempt += 1
+
+    async def _session(self) -> Ended:
+        """One connection from handshake to its end."""
+        try:
+            async with open_websocket(
+                self.url,
+                compression=None,
+                max_size=FRAME_BYTES_MAX,
+                open_timeout=CONNECT_S,
+                ping_interval=None,
+            ) as socket:
+                self._socket = socket
+                self._conversation.begin()
+                await self._send()
+                return await self._receive(socket)
+        except InvalidHandshake as error:
+            return Ended(Code.LOST, str(error))
+        except (OSError, TimeoutError, WebSocketException) as error:
+            return Ended(Code.LOST, str(error) or type(error).__name__)
+        except ProtocolError as error:
+            return Ended(Code.LOST, str(error))
+        finally:
+            self._socket = None
+
+    async def _receive(self, socket: ClientConnection) -> Ended:
+        acked_s = time.monotonic()
+        async for data in socket:
+            if isinstance(data, str):
+                return Ended(Code.LOST, "the server sent text")
+            for outcome in self._conversation.receive(data, time.time_ns() // 1000):
+                if isinstance(outcome, Ended):
+                    return outcome
+                await self._take(outcome)
+            if self._conversation.open and not self.opened.is_set():
+                self.state = "open"
+                self.opened.set()
+            if time.monotonic() - acked_s > ACK_S:
+                acked_s = time.monotonic()
+                self._conversation.ack()
+            await self._send()
+        return Ended(Code.LOST, "the connection ended")
+
+    async def _take(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Delivery):
+            for id_ in outcome.ids:
+                subscription = self._subscriptions.get(id_)
+                if subscription is not None:
+                    await subscription.mailbox.put(outcome.event)
+        elif isinstance(outcome, Answer):
+            self._settle(outcome)
+        elif isinstance(outcome, Asked):
+            task = asyncio.create_task(self._serve(outcome))
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+
+    def _settle(self, answer: Answer) -> None:
+        call = self._calls.pop(answer.id, None)
+        if call is not None and not call.done():
+            if answer.error is None:
+                call.set_result(answer.body)
+            else:
+                call.set_exception(answer.error)
+        elif answer.id in self._subscriptions and answer.error is not None:
+            self.error = answer.error
+            subscription = self._subscriptions.pop(answer.id)
+            self._conversation.unsubscribe(answer.id)
+            _end_mailbox(subscription.mailbox)
+
+    async def _serve(self, asked: Asked) -> None:
+        handler = self._handlers.get(asked.path)
+        if handler is None:
+            self._conversation.refuse(asked.id, Code.NOT_FOUND, f"nothing serves '{asked.path}'")
+        else:
+            try:
+                self._conversation.reply(asked.id, await handler(asked.body))
+            except ValueError as error:
+                self._conversation.refuse(asked.id, Code.BAD_VALUE, str(error))
+        await self._send()
+
+    async def _answer(self, id_: int) -> Any:
+        call = self._calls[id_] = asyncio.get_running_loop().create_future()
+        await self._send()
+        return await call
+
+    async def _send(self) -> None:
+        if self._socket is not None:
+            for data in self._conversation.data_to_send():
+                await self._socket.send(data)
+
+    def _send_soon(self) -> None:
+        if self._conversation.open:
+            task = asyncio.create_task(self._send())
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
+
+    def _fail_calls(self, error: ProtocolError) -> None:
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            if not call.done():
+                call.set_exception(error)
+
+    def _finish(self, error: ProtocolError | None) -> None:
+        self.state = "closed"
+        self.error = self.error or error
+        self._fail_calls(error or ProtocolError(Code.DONE, "closed"))
+        for subscription in self._subscriptions.values():
+            _end_mailbox(subscription.mailbox)
+
+
+def _end_mailbox(mailbox: asyncio.Queue[Event | None]) -> None:
+    if mailbox.full():
+        mailbox.get_nowait()
+    mailbox.put_nowait(None)
+
+
+def connect(
+    url: str,
+    *,
+    token: str = "",
+    client: str = "python",
+    bytes_per_s: int = 0,
+    updates_per_s: int = 0,
+) -> Client:
+    """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8080/ws."""
+    return Client(url, HelloOptions(token, client, bytes_per_s, updates_per_s))

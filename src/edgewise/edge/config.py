@@ -1,0 +1,48 @@
+"""The edge's limits and choices, in one frozen value. Every queue, buffer and loop is here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgewise.errors import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeConfig:
+    """`assets`: URL prefix and directory, longest prefix first; '/' serves index.html."""
+
+    assets: tuple[tuple[str, Path], ...] = ()
+
+    sessions_max: int = 10_000
+    connections_max: int = 12_000
+    subscriptions_max: int = 256  # per session
+    session_topics_max: int = 100_000  # topics selected by one session
+    topics_max: int = 1_000_000
+    frame_bytes_max: int = 64 * 1024  # one frame from a client
+    head_bytes_max: int = 16 * 1024  # one HTTP request head
+    control_bytes_max: int = 256 * 1024  # answers waiting for a client that does not read
+    queue_max: int = 1024  # waiting updates of one unconflatable topic in one session
+
+    handshake_ms: int = 10_000
+    ping_ms: int = 20_000
+    idle_ms: int = 60_000
+    ack_ms: int = 1_000
+
+    tick_ms: int = 5  # shortest time between two flushes of one session
+    flush_bytes: int = 16 * 1024  # one write
+    notsent_lowat: int = 16 * 1024  # bytes the kernel may hold unsent
+    sweep_ms: int = 250  # how often expiry, silence and idleness are looked at
+
+    def validate(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, int) and value <= 0:
+                raise SetupError(f"edge: {name} must be above zero, it is {value}")
+        for prefix, directory in self.assets:
+            if not prefix.startswith("/"):
+                raise SetupError(f"edge: the asset prefix '{prefix}' must begin with '/'")
+            if not directory.is_dir():
+                raise SetupError(f"edge: {directory} is no directory; give one for '{prefix}'")
+        if self.idle_ms <= self.ping_ms:
+            raise SetupError("edge: idle_ms must exceed ping_ms, or live clients are dropped")

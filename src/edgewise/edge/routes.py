@@ -1,0 +1,108 @@
+"""What plain HTTP can ask of the edge: current values, health, metrics, assets.
+
+GET /topics/fx/eur/usd     the current value as JSON; position and age in headers
+GET /topics?select=fx/#    every selected value, by path
+GET /healthz               one line for a load balancer
+GET /metrics               counters for Prometheus
+GET anything else          a file of the asset directories
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from edgewise.edge.config import EdgeConfig
+from edgewise.edge.topics import TopicTree
+from edgewise.edge.transports.http import Request, Response, assets, problem
+from edgewise.errors import ProtocolError
+from edgewise.wire.paths import parse_selector
+
+LISTED_MAX = 10_000  # topics in one answer of GET /topics?select=
+GAUGES = {"connections", "sessions", "topics", "pending"}
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counters since the start; those in GAUGES are as of now."""
+
+    connections: int = 0
+    sessions: int = 0
+    topics: int = 0
+    pending: int = 0
+    published: int = 0
+    updates_sent: int = 0
+    bytes_sent: int = 0
+    conflated: int = 0
+    refused: int = 0
+
+
+class Routes:
+    def __init__(self, config: EdgeConfig, tree: TopicTree, stats: Callable[[], Stats]) -> None:
+        self._tree = tree
+        self._stats = stats
+        self._assets = assets(config.assets)
+        self._routes = {
+            "/healthz": self._healthz,
+            "/metrics": self._metrics,
+            "/topics": self._topics,
+        }
+
+    def answer(self, request: Request) -> Response:
+        if request.method not in {"GET", "HEAD"}:
+            return problem(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered here")
+        for prefix, route in self._routes.items():
+            if request.path == prefix or request.path.startswith(prefix + "/"):
+                return route(request)
+        return self._assets(request) or problem(
+            HTTPStatus.NOT_FOUND, f"nothing is served at {request.path[:200]}"
+        )
+
+    def _healthz(self, _request: Request) -> Response:
+        stats = self._stats()
+        body = {"status": "ok", "sessions": stats.sessions, "topics": stats.topics}
+        return Response(HTTPStatus.OK, msgspec.json.encode(body))
+
+    def _metrics(self, _request: Request) -> Response:
+        stats = self._stats()
+        lines = []
+        for name in (f.name for f in fields(stats)):
+            kind, suffix = ("gauge", "") if name in GAUGES else ("counter", "_total")
+            lines += [
+                f"# TYPE edgewise_edge_{name}{suffix} {kind}",
+                f"edgewise_edge_{name}{suffix} {getattr(stats, name)}",
+            ]
+        body = ("\n".join(lines) + "\n").encode()
+        return Response(HTTPStatus.OK, body, "text/plain; version=0.0.4; charset=utf-8")
+
+    def _topics(self, request: Request) -> Response:
+        path = request.path.removeprefix("/topics").strip("/")
+        if not path:
+            return self._select(request.query.get("select", "#"))
+        topic = self._tree.get(path)
+        if topic is None or topic.head is None:
+            return problem(HTTPStatus.NOT_FOUND, f"no topic '{path[:200]}'")
+        head = topic.head
+        headers = (
+            ("x-edgewise-position", f"{head.epoch}:{head.to}"),
+            ("x-edgewise-at-us", str(head.at_us)),
+            ("x-edgewise-stale-since-us", str(topic.stale_us)),
+        )
+        return Response(HTTPStatus.OK, msgspec.json.encode(head.value), headers=headers)
+
+    def _select(self, text: str) -> Response:
+        try:
+            selector = parse_selector(text)
+        except ProtocolError as error:
+            return problem(HTTPStatus.BAD_REQUEST, error.reason)
+        found: dict[str, Any] = {}
+        for topic in self._tree.select(selector):
+            if topic.head is not None:
+                found[topic.path] = topic.head.value
+            if len(found) >= LISTED_MAX:
+                break
+        return Response(HTTPStatus.OK, msgspec.json.encode(found))

@@ -1,0 +1,84 @@
+"""WebSocket framing for one connection: handshake and receiving by the `websockets` library's
+sans-I/O protocol, sending by two bytes in front of a ready frame.
+
+One message is one frame of the wire protocol. A server's frames are unmasked and uncompressed, so
+the same bytes serve every client; deltas do what compression would.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+_SMALL = [bytes((0x82, size)) for size in range(126)]
+_MEDIUM = struct.Struct("!BBH").pack
+_LARGE = struct.Struct("!BBQ").pack
+
+
+def pack(frames: Iterable[bytes]) -> bytes:
+    """Many frames for one write."""
+    parts: list[bytes] = []
+    for frame in frames:
+        size = len(frame)
+        if size < 126:
+            parts.append(_SMALL[size])
+        elif size < 65536:
+            parts.append(_MEDIUM(0x82, 126, size))
+        else:
+            parts.append(_LARGE(0x82, 127, size))
+        parts.append(frame)
+    return b"".join(parts)
+
+
+class WebSocket:
+    """Bytes in, messages out, bytes to send."""
+
+    def __init__(self, message_bytes_max: int) -> None:
+        self._protocol = ServerProtocol(max_size=message_bytes_max)
+        self._parts: list[bytes] = []
+        self.accepted = False
+        self.bad_text = False
+
+    @property
+    def over(self) -> bool:
+        """Closed or failed: nothing may be written but `data_to_send`."""
+        return self._protocol.state is not State.OPEN
+
+    def receive(self, data: bytes) -> list[bytes]:
+        """Whole binary messages."""
+        self._protocol.receive_data(data)
+        messages: list[bytes] = []
+        for event in self._protocol.events_received():
+            if isinstance(event, Request):
+                response = self._protocol.accept(event)
+                self.accepted = response.status_code == 101
+                self._protocol.send_response(response)
+            elif isinstance(event, Frame):
+                self._frame(event, messages)
+        return messages
+
+    def receive_eof(self) -> None:
+        self._protocol.receive_eof()
+
+    def data_to_send(self) -> list[bytes]:
+        """Handshake, pongs and closes; an empty item means: end the stream."""
+        return self._protocol.data_to_send()
+
+    def close(self, code: int, reason: str) -> None:
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(code, reason.encode()[:120].decode(errors="ignore"))
+
+    def _frame(self, frame: Frame, messages: list[bytes]) -> None:
+        if frame.opcode is Opcode.TEXT:
+            self.bad_text = True
+        elif frame.opcode is Opcode.BINARY or (frame.opcode is Opcode.CONT and self._parts):
+            # The protocol object bounds the sum of the parts by max_size.
+            self._parts.append(bytes(frame.data))
+            if frame.fin:
+                messages.append(b"".join(self._parts))
+                self._parts = []

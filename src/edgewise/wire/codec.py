@@ -1,0 +1,50 @@
+"""Frames to bytes and back. A decoder is strict: one whole frame that its side may send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from edgewise.errors import ProtocolError
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import Frame, FromClient, FromServer
+
+FRAME_BYTES_MAX = 1024 * 1024
+
+_encode = msgspec.msgpack.Encoder().encode
+_from_client: Callable[[bytes], FromClient] = msgspec.msgpack.Decoder(FromClient).decode
+_from_server: Callable[[bytes], FromServer] = msgspec.msgpack.Decoder(FromServer).decode
+
+
+def encode(frame: Frame | Any) -> bytes:
+    return _encode(frame)
+
+
+def raw(value: object) -> msgspec.Raw:
+    """A value encoded once, to be placed into many frames."""
+    return msgspec.Raw(_encode(value))
+
+
+def decode_from_client(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromClient:
+    _check_size(data, bytes_max)
+    try:
+        return _from_client(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(Code.BAD_FRAME, f"not a client frame: {error}") from error
+
+
+def decode_from_server(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromServer:
+    _check_size(data, bytes_max)
+    try:
+        return _from_server(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(Code.BAD_FRAME, f"not a server frame: {error}") from error
+
+
+def _check_size(data: bytes, bytes_max: int) -> None:
+    if len(data) > bytes_max:
+        raise ProtocolError(
+            Code.FRAME_TOO_LARGE, f"a frame of {len(data)} bytes; the limit is {bytes_max}"
+        )

@@ -1,0 +1,127 @@
+"""The conversation's grammar for both sides: who may say what when. Sans-I/O, three verbs:
+`receive` bytes in, frames out; `send` a frame; `data_to_send` bytes for the transport.
+
+One row of TRANSITIONS per state: the frames that may be received and the state they lead to.
+A frame without an entry is the peer's fault and ends the session with a CLOSE that says why.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from edgewise.errors import ProtocolError
+from edgewise.wire import codec
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import (
+    Ack,
+    Close,
+    Delta,
+    Error,
+    Frame,
+    Hello,
+    Next,
+    Pace,
+    Paused,
+    Ping,
+    Pong,
+    Publish,
+    Remove,
+    Reply,
+    Request,
+    Resume,
+    Stale,
+    Subscribe,
+    Subscribed,
+    Topic,
+    Unsubscribe,
+    Value,
+    Welcome,
+)
+
+
+class State(enum.Enum):
+    NEW = "new"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Side(enum.Enum):
+    CLIENT = "client"
+    SERVER = "server"
+
+
+_BOTH = (Ping, Pong, Request, Reply, Error)
+_TO_SERVER = (Subscribe, Unsubscribe, Resume, Ack, Publish, Pace, *_BOTH)
+_TO_CLIENT = (Subscribed, Topic, Value, Next, Delta, Remove, Stale, Paused, *_BOTH)
+
+TRANSITIONS: Mapping[Side, Mapping[State, Mapping[Any, State]]] = {
+    Side.SERVER: {
+        State.NEW: {Hello: State.OPEN, Close: State.CLOSED},
+        State.OPEN: dict.fromkeys(_TO_SERVER, State.OPEN) | {Close: State.CLOSED},
+        State.CLOSED: {},
+    },
+    Side.CLIENT: {
+        State.NEW: {Welcome: State.OPEN, Close: State.CLOSED},
+        State.OPEN: dict.fromkeys(_TO_CLIENT, State.OPEN) | {Close: State.CLOSED},
+        State.CLOSED: {},
+    },
+}
+
+
+class Session:
+    """Frames that arrive after the end are dropped: the peer may not have heard of it yet."""
+
+    def __init__(self, side: Side, frame_bytes_max: int = codec.FRAME_BYTES_MAX) -> None:
+        self.side = side
+        self.state = State.NEW
+        self.close: Close | None = None
+        self._bytes_max = frame_bytes_max
+        self._out: list[bytes] = []
+
+    def receive(self, data: bytes) -> Frame | None:
+        """One frame, or None after the end. A broken peer is closed, then ProtocolError raised."""
+        if self.state is State.CLOSED:
+            return None
+        try:
+            frame = self._decode(data)
+            after = self._after(frame)
+        except ProtocolError as error:
+            self.end(error.code, error.reason)
+            raise
+        self.state = after
+        if isinstance(frame, Close):
+            self.close = frame
+        return frame
+
+    def send(self, frame: Frame) -> None:
+        if self.state is not State.CLOSED:
+            self._out.append(codec.encode(frame))
+
+    def end(self, code: int, reason: str) -> None:
+        """Say goodbye; nothing can be sent after it."""
+        if self.state is not State.CLOSED:
+            self.close = Close(int(code), reason)
+            self._out.append(codec.encode(self.close))
+            self.state = State.CLOSED
+
+    def data_to_send(self) -> list[bytes]:
+        """One transport message each."""
+        out, self._out = self._out, []
+        return out
+
+    def _after(self, frame: Frame) -> State:
+        after = TRANSITIONS[self.side][self.state].get(type(frame))
+        if after is None:
+            early = self.side is Side.SERVER and self.state is State.NEW
+            raise ProtocolError(
+                Code.HELLO_EXPECTED if early else Code.BAD_FRAME,
+                f"{type(frame).__name__.upper()} is not allowed when {self.state.value}",
+            )
+        return after
+
+    def _decode(self, data: bytes) -> Frame:
+        if self.side is Side.SERVER:
+            return codec.decode_from_client(data, self._bytes_max)
+        return codec.decode_from_server(data, self._bytes_max)

@@ -1,0 +1,105 @@
+from edgewise.edge.conflate import Outbox
+from edgewise.edge.fanout import Fanout
+from edgewise.edge.topics import Policy, TopicTree
+from edgewise.wire import codec, frames
+from edgewise.wire.paths import parse_selector
+from edgewise.wire.view import View
+
+SECOND = 1_000_000
+
+
+class Viewer:
+    def __init__(self, fanout, *selectors):
+        self.fanout = fanout
+        self.outbox = Outbox(16, 100_000, 1000)
+        self.view = View()
+        for i, selector in enumerate(selectors):
+            fanout.subscribe(self.outbox, i, parse_selector(selector))
+
+    def read(self):
+        out = [codec.decode_from_server(f) for f in self.outbox.take(10**9)]
+        return [e for f in out if (e := self.view.take(f)) is not None]
+
+
+def an_edge():
+    return Fanout(TopicTree(100))
+
+
+def put(fanout, path, value, now=SECOND, policy=None):
+    fanout.publish(path, value, now_us=now, offset=fanout.published, at_us=now, policy=policy)
+
+
+def test_topics_before_and_after_the_subscription_arrive_once_each():
+    fanout = an_edge()
+    put(fanout, "a/1", {"v": 1})
+    viewer = Viewer(fanout, "a/+", "a/#", "a/1")
+    put(fanout, "a/2", {"v": 2})
+    put(fanout, "b", {"v": 3})
+    assert [(u.path, u.value) for u in viewer.read()] == [("a/1", {"v": 1}), ("a/2", {"v": 2})]
+
+
+def test_publishing_marks_only_those_who_look():
+    fanout = an_edge()
+    looks, looks_away = Viewer(fanout, "a/#"), Viewer(fanout, "b/#")
+    fanout.dirty.clear()
+    put(fanout, "a/1", {})
+    assert list(fanout.dirty) == [looks.outbox]
+    assert looks_away.read() == []
+
+
+def test_a_topic_stays_as_long_as_one_subscription_selects_it():
+    fanout = an_edge()
+    put(fanout, "a/1", {})
+    viewer = Viewer(fanout, "a/+", "a/#")
+    viewer.read()
+    fanout.unsubscribe(viewer.outbox, 0, parse_selector("a/+"))
+    assert viewer.read() == []
+    fanout.unsubscribe(viewer.outbox, 1, parse_selector("a/#"))
+    assert [e.reason for e in viewer.read()] == [frames.Gone.UNSUBSCRIBED]
+    put(fanout, "a/1", {"v": 9})
+    put(fanout, "a/2", {"v": 9})
+    assert viewer.read() == []
+
+
+def test_silence_makes_stale_then_expired_and_speech_makes_fresh():
+    fanout = an_edge()
+    viewer = Viewer(fanout, "#")
+    policy = Policy(stale_ms=1000, ttl_ms=5000)
+    put(fanout, "a", {"v": 1}, SECOND, policy)
+    viewer.read()
+    fanout.sweep(int(1.5 * SECOND))
+    assert viewer.read() == []
+    fanout.sweep(int(2.5 * SECOND))
+    assert [(type(e).__name__, e.since_us) for e in viewer.read()] == [("Staled", SECOND)]
+    late = Viewer(fanout, "#")
+    assert [type(e).__name__ for e in late.read()] == ["Update", "Staled"]
+    put(fanout, "a", {"v": 2}, 3 * SECOND, policy)
+    events = viewer.read()
+    assert [type(e).__name__ for e in events] == ["Staled", "Update"]
+    assert events[1].meta.stale_since_us == 0
+    fanout.sweep(9 * SECOND)
+    fanout.sweep(9 * SECOND)
+    assert [type(e).__name__ for e in viewer.read()] == ["Staled", "Removed"]
+    assert len(fanout.tree) == 0
+
+
+def test_a_session_that_ends_leaves_nothing_behind():
+    fanout = an_edge()
+    put(fanout, "a/1", {})
+    viewer = Viewer(fanout, "a/+")
+    fanout.forget(viewer.outbox, {0: parse_selector("a/+")})
+    assert not fanout.tree.get("a/1").slots
+    assert not fanout.dirty
+    put(fanout, "a/2", {})
+    assert not fanout.dirty
+
+
+def test_removal_is_told_and_a_topic_may_come_back():
+    fanout = an_edge()
+    viewer = Viewer(fanout, "a")
+    put(fanout, "a", {"v": 1})
+    viewer.read()
+    assert fanout.remove("a")
+    assert not fanout.remove("a")
+    put(fanout, "a", {"v": 2})
+    assert [type(e).__name__ for e in viewer.read()] == ["Removed", "Update"]

@@ -1,0 +1,43 @@
+import json
+
+import pytest
+
+from edgewise.edge.config import EdgeConfig
+from edgewise.edge.fanout import Fanout
+from edgewise.edge.routes import Routes, Stats
+from edgewise.edge.topics import TopicTree
+from edgewise.edge.transports.http import Request
+
+
+@pytest.fixture
+def routes(tmp_path):
+    (tmp_path / "index.html").write_text("<p>hi</p>")
+    fanout = Fanout(TopicTree(10))
+    fanout.publish("fx/eur", {"bid": 1.5}, now_us=0, offset=41, at_us=7, epoch=2)
+    fanout.publish("fx/usd", {"bid": 2}, now_us=0, offset=42, at_us=8, epoch=2)
+    return Routes(EdgeConfig(assets=(("/", tmp_path),)), fanout.tree, lambda: Stats(sessions=3))
+
+
+def get(routes, path, method="GET", **query):
+    return routes.answer(Request(method=method, path=path, query=query))
+
+
+def test_a_topic_answers_its_value_and_position(routes):
+    response = get(routes, "/topics/fx/eur")
+    assert json.loads(response.body) == {"bid": 1.5}
+    assert ("x-edgewise-position", "2:42") in response.headers
+
+
+def test_a_selector_answers_all_it_names(routes):
+    assert set(json.loads(get(routes, "/topics", select="fx/+").body)) == {"fx/eur", "fx/usd"}
+    assert get(routes, "/topics", select="#/x").status == 400
+
+
+def test_health_metrics_assets_and_what_is_not_there(routes):
+    assert json.loads(get(routes, "/healthz").body)["status"] == "ok"
+    assert b"edgewise_edge_sessions 3" in get(routes, "/metrics").body
+    assert b"edgewise_edge_published_total 0" in get(routes, "/metrics").body
+    assert get(routes, "/").body == b"<p>hi</p>"
+    assert get(routes, "/nothing").status == 404
+    assert get(routes, "/topics/none").status == 404
+    assert get(routes, "/", method="DELETE").status == 405

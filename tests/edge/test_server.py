@@ -1,0 +1,244 @@
+"""The edge over loopback, with a real WebSocket client."""
+
+import asyncio
+import json
+import socket
+
+import pytest
+from websockets.asyncio.client import connect
+
+from edgewise.edge.config import EdgeConfig
+from edgewise.edge.server import Edge, Publication
+from edgewise.edge.topics import Policy
+from edgewise.errors import ProtocolError, SetupError
+from edgewise.wire import codec, frames
+from edgewise.wire.codes import Code
+from edgewise.wire.view import Update, View
+
+WAIT_S = 10
+
+
+class Peer:
+    """A bare protocol client: frames in, frames out."""
+
+    def __init__(self, socket):
+        self.socket = socket
+        self.view = View()
+
+    async def say(self, *all_frames):
+        for frame in all_frames:
+            await self.socket.send(codec.encode(frame))
+
+    async def hear(self):
+        async with asyncio.timeout(WAIT_S):
+            return codec.decode_from_server(await self.socket.recv())
+
+    async def update(self):
+        while True:
+            event = self.view.take(await self.hear())
+            if isinstance(event, Update):
+                return event
+
+
+def with_edge(scenario, **config):
+    async def main():
+        edge = Edge(EdgeConfig(**config))
+        port = await edge.start()
+        try:
+            async with asyncio.timeout(3 * WAIT_S):
+                await scenario(edge, port)
+        finally:
+            await edge.stop()
+
+    asyncio.run(main())
+
+
+def open_peer(port):
+    return connect(f"ws://127.0.0.1:{port}/ws", compression=None, max_size=None)
+
+
+async def subscribed(websocket, selector="#"):
+    peer = Peer(websocket)
+    await peer.say(frames.Hello(1), frames.Subscribe(1, selector))
+    assert isinstance(await peer.hear(), frames.Welcome)
+    assert isinstance(await peer.hear(), frames.Subscribed)
+    return peer
+
+
+async def until(condition):
+    async with asyncio.timeout(WAIT_S):
+        while not condition():  # noqa: ASYNC110 - the edge has no event for this
+            await asyncio.sleep(0.001)
+
+
+def put(edge, path, value):
+    edge.publish(path, value, offset=edge.fanout.published, at_us=1)
+
+
+def test_a_subscriber_gets_the_current_value_then_updates():
+    async def scenario(edge, port):
+        put(edge, "a/1", {"v": 1})
+        async with open_peer(port) as websocket:
+            peer = await subscribed(websocket)
+            assert (await peer.update()).value == {"v": 1}
+            put(edge, "a/1", {"v": 2})
+            assert (await peer.update()).value == {"v": 2}
+        await until(lambda: not edge.stats.sessions)
+        assert edge.stats.updates_sent == 2
+        assert not edge.fanout.tree.get("a/1").slots
+
+    with_edge(scenario)
+
+
+def test_a_client_that_never_reads_costs_one_value_per_topic_and_others_feel_nothing():
+    topics, rounds, filler = 20, 400, "x" * 1000
+
+    async def scenario(edge, port):
+        sleeper = socket.create_connection(("127.0.0.1", port))
+        sleeper.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        key = b"dGhlIHNhbXBsZSBub25jZQ=="
+        sleeper.send(
+            b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key + b"\r\n\r\n"
+        )
+        for frame in (frames.Hello(1), frames.Subscribe(1, "#")):
+            data = codec.encode(frame)
+            sleeper.send(bytes([0x82, 0x80 | len(data), 0, 0, 0, 0]) + data)
+        await until(lambda: edge.stats.sessions)
+        async with open_peer(port) as websocket:
+            peer = await subscribed(websocket)
+            for i in range(rounds):
+                for t in range(topics):
+                    put(edge, f"t/{t}", {"v": i, "filler": filler + str(i)})
+                seen = set()
+                while len(seen) < topics:
+                    update = await peer.update()
+                    if update.value["v"] == i:
+                        seen.add(update.path)
+            assert edge.stats.pending <= topics
+            assert edge.stats.conflated > topics * rounds / 2
+            slow = next(c for c in edge.connections.values() if not c._writable)
+            assert slow._transport.get_write_buffer_size() < 64 * 1024
+        sleeper.close()
+
+    with_edge(scenario)
+
+
+def test_many_topics_within_a_tick_share_a_write():
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket:
+            peer = await subscribed(websocket)
+            put(edge, "first", {})
+            await peer.update()
+            connection = next(iter(edge.connections.values()))
+            writes = []
+            write = connection._write
+            connection._write = lambda data: (writes.append(len(data)), write(data))
+            for i in range(100):
+                put(edge, f"t/{i}", {"v": i})
+                if i % 10 == 0:
+                    await asyncio.sleep(0)
+            for _ in range(100):
+                await peer.update()
+            assert len(writes) <= 5
+
+    with_edge(scenario, tick_ms=50)
+
+
+def test_http_and_websocket_share_the_port():
+    async def scenario(edge, port):
+        put(edge, "fx/eur", {"bid": 1.5})
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /topics/fx/eur HTTP/1.1\r\nhost: h\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert b"200 OK" in head
+        assert json.loads(await reader.readexactly(len(b'{"bid":1.5}'))) == {"bid": 1.5}
+        writer.write(b"GET /nothing HTTP/1.1\r\nconnection: close\r\n\r\n")
+        assert b"404 Not Found" in await reader.read()
+        writer.close()
+
+    with_edge(scenario)
+
+
+def test_a_broken_client_is_closed_with_the_code_and_others_go_on():
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket, open_peer(port) as other:
+            good = await subscribed(other)
+            bad = Peer(websocket)
+            await websocket.send(b"\xc1\xc1")
+            assert (await bad.hear()).code == Code.BAD_FRAME
+            await websocket.wait_closed()
+            assert websocket.close_code == Code.BAD_FRAME
+            put(edge, "a", {"v": 1})
+            assert (await good.update()).value == {"v": 1}
+
+    with_edge(scenario)
+
+
+def test_text_messages_are_refused():
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket:
+            await websocket.send("hello")
+            assert (await Peer(websocket).hear()).code == Code.BAD_FRAME
+
+    with_edge(scenario)
+
+
+def test_new_sessions_are_refused_before_old_ones_suffer():
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket:
+            await subscribed(websocket)
+            with pytest.raises(Exception, match="503"):
+                async with open_peer(port):
+                    pass
+            assert edge.stats.refused == 1
+
+    with_edge(scenario, sessions_max=1)
+
+
+def test_stop_says_goodbye():
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket:
+            peer = await subscribed(websocket)
+            await edge.stop()
+            assert (await peer.hear()).code == Code.SHUTDOWN
+
+    with_edge(scenario)
+
+
+def test_values_from_another_thread_arrive_and_can_be_waited_for():
+    async def scenario(edge, port):
+        batch = [Publication(f"t/{i}", {"v": i}, offset=i, at_us=1) for i in range(10)]
+        done = await asyncio.to_thread(edge.publish_threadsafe, batch)
+        assert await asyncio.to_thread(done.wait, WAIT_S)
+        assert edge.value("t/9") == {"v": 9}
+        edge.publish_threadsafe([Publication("t/9", None, offset=11, at_us=1, remove=True)])
+        await until(lambda: edge.value("t/9") is None)
+
+    with_edge(scenario)
+
+
+def test_a_value_that_cannot_travel_is_refused_at_the_door():
+    async def scenario(edge, port):
+        with pytest.raises(ProtocolError) as caught:
+            put(edge, "a", {"v": 2**70})
+        assert caught.value.code == Code.BAD_VALUE
+        assert edge.value("a") is None
+
+    with_edge(scenario)
+
+
+def test_a_public_address_demands_authentication():
+    async def main():
+        with pytest.raises(SetupError, match="loopback"):
+            await Edge().start("0.0.0.0")
+
+    asyncio.run(main())
+
+
+def test_silence_expires_topics_by_the_sweep():
+    async def scenario(edge, port):
+        edge.publish("a", {}, offset=0, at_us=1, policy=Policy(ttl_ms=20))
+        await until(lambda: edge.value("a") is None)
+
+    with_edge(scenario, sweep_ms=10)

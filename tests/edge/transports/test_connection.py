@@ -1,0 +1,120 @@
+"""One connection against a transport that records; the whole over loopback is in test_server."""
+
+import asyncio
+from http import HTTPStatus
+
+from edgewise.edge.config import EdgeConfig
+from edgewise.edge.fanout import Fanout
+from edgewise.edge.session import Session
+from edgewise.edge.topics import TopicTree
+from edgewise.edge.transports.connection import Connection
+from edgewise.edge.transports.http import problem
+
+
+class Recorder(asyncio.Transport):
+    def __init__(self):
+        super().__init__()
+        self.out = bytearray()
+        self.limits = None
+        self.closed = False
+
+    def write(self, data):
+        self.out += data
+
+    def set_write_buffer_limits(self, high=None, low=None):  # noqa: ARG002
+        self.limits = high
+
+    def get_write_buffer_size(self):
+        return len(self.out)
+
+    def get_extra_info(self, name, default=None):  # noqa: ARG002
+        return None
+
+    def is_closing(self):
+        return self.closed
+
+    def close(self):
+        self.closed = True
+
+    abort = close
+
+
+class Host:
+    def __init__(self, **config):
+        self.config = EdgeConfig(**config)
+        self.fanout = Fanout(TopicTree(10))
+        self.clock = 0
+
+    def now_us(self):
+        return self.clock
+
+    def joined(self, _connection):
+        return True
+
+    def left(self, connection):
+        self.gone = connection
+
+    def open_session(self, _connection):
+        return Session("s", self.fanout, self.config, 0)
+
+    def answer(self, request):
+        return problem(HTTPStatus.NOT_FOUND, f"no {request.path}")
+
+    def flush_soon(self):
+        self.flush = True
+
+
+def connected(**config):
+    host, transport = Host(**config), Recorder()
+    connection = Connection(host)
+    connection.connection_made(transport)
+    return host, connection, transport
+
+
+def test_the_high_water_mark_is_zero():
+    assert connected()[2].limits == 0
+
+
+def test_requests_in_one_packet_are_all_answered():
+    _, connection, transport = connected()
+    connection.data_received(b"GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n")
+    assert transport.out.count(b"404 Not Found") == 2
+    assert not transport.closed
+
+
+def test_what_is_no_http_is_answered_and_closed():
+    _, connection, transport = connected()
+    connection.data_received(b"\x16\x03\x01\x00")
+    assert b"400 Bad Request" in transport.out
+    assert transport.closed
+
+
+def test_a_connection_that_never_speaks_is_dropped():
+    host, connection, transport = connected()
+    connection.tick(host.config.idle_ms * 1000 + 1)
+    assert transport.closed
+
+
+def test_nothing_is_taken_while_the_socket_is_full():
+    host, connection, transport = connected()
+    connection.session = Session("s", host.fanout, host.config, 0)
+    connection.session.outbox.say(b"abc")
+    connection.pause_writing()
+    connection.flush()
+    assert not transport.out
+    connection.resume_writing()
+    assert bytes(transport.out) == b"\x82\x03abc"
+
+
+def test_pings_of_a_client_that_never_reads_end_the_connection():
+    _, connection, transport = connected(control_bytes_max=1000)
+    connection.data_received(
+        b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    assert b"101 Switching" in transport.out
+    ping = bytes([0x89, 0x80 | 100, 0, 0, 0, 0]) + b"p" * 100
+    for _ in range(20):
+        connection.data_received(ping)
+    assert transport.closed
+    assert len(transport.out) < 2000

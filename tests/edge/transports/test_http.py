@@ -1,0 +1,73 @@
+from http import HTTPStatus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.edge.transports.http import BadRequest, Parser, Request, assets, problem
+
+
+def parse(data, head_max=500, body_max=100):
+    parser = Parser(head_max, body_max)
+    return parser, parser.receive(data)
+
+
+@given(st.integers(1, 60))
+def test_requests_come_out_however_the_bytes_are_cut(size):
+    data = (
+        b"GET /topics/a%20b?select=x%23 HTTP/1.1\r\nHost: h\r\n\r\n"
+        b"POST /send HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
+    )
+    parser, out = Parser(500, 100), []
+    for i in range(0, len(data), size):
+        out += parser.receive(data[i : i + size])
+    assert [(r.method, r.path, r.query, r.body) for r in out] == [
+        ("GET", "/topics/a b", {"select": "x#"}, b""),
+        ("POST", "/send", {}, b"abc"),
+    ]
+
+
+def test_an_upgrade_keeps_its_bytes():
+    data = b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+    parser, out = parse(data)
+    assert parser.wants_websocket
+    assert bytes(parser.head) == data
+    assert out == []
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"\x00\x01garbage\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nx: " + b"y" * 600, 431),
+        (b"POST / HTTP/1.1\r\nContent-Length: 200\r\n\r\n" + b"x" * 200, 413),
+    ],
+)
+def test_bad_requests_have_a_status_and_a_reason(data, status):
+    with pytest.raises(BadRequest) as caught:
+        parse(data)
+    assert caught.value.response.status == status
+    assert caught.value.response.body
+
+
+def test_assets_stay_inside_their_directory(tmp_path):
+    inside, outside = tmp_path / "web", tmp_path / "secret.txt"
+    inside.mkdir()
+    outside.write_text("secret")
+    (inside / "a.js").write_text("1")
+    (inside / "link").symlink_to(outside)
+    route = assets((("/", inside), ("/js", inside)))
+    ask = lambda path: route(Request(method="GET", path=path))  # noqa: E731
+    assert ask("/a.js").content_type == "text/javascript; charset=utf-8"
+    assert ask("/js/a.js").body == b"1"
+    for path in ("/../secret.txt", "/link", "/%2e%2e/secret.txt", "/", "/a\0", "//etc/passwd"):
+        assert ask(path) is None
+    assert route(Request(method="POST", path="/a.js")) is None
+
+
+def test_a_response_says_its_length():
+    response = problem(HTTPStatus.NOT_FOUND, "no")
+    data = response.encode(keep_alive=False)
+    assert b"content-length: 3\r\n" in data
+    assert data.endswith(b"\r\n\r\nno\n")
+    assert response.encode(keep_alive=True, head_only=True).endswith(b"\r\n\r\n")

@@ -1,0 +1,51 @@
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.uri import parse_uri
+
+from edgewise.edge.transports.websocket import WebSocket, pack
+
+
+def joined(limit=100_000):
+    client, server = ClientProtocol(parse_uri("ws://h/ws"), max_size=None), WebSocket(limit)
+    client.send_request(client.connect())
+    assert server.receive(b"".join(client.data_to_send())) == []
+    for data in server.data_to_send():
+        client.receive_data(data)
+    client.events_received()
+    assert server.accepted
+    return client, server
+
+
+@given(st.lists(st.integers(0, 70_000), max_size=4))
+def test_packed_frames_are_what_a_websocket_client_reads(sizes):
+    client, _ = joined()
+    messages = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
+    client.receive_data(pack(messages))
+    assert [bytes(e.data) for e in client.events_received()] == messages
+
+
+def test_fragments_are_joined_and_text_is_noticed():
+    client, server = joined()
+    client.send_frame(Frame(Opcode.BINARY, b"ab", fin=False))
+    client.send_frame(Frame(Opcode.CONT, b"cd", fin=True))
+    assert server.receive(b"".join(client.data_to_send())) == [b"abcd"]
+    client.send_text(b"hello")
+    assert server.receive(b"".join(client.data_to_send())) == []
+    assert server.bad_text
+
+
+def test_a_message_above_the_limit_ends_the_connection():
+    client, server = joined(limit=10)
+    client.send_binary(b"x" * 11)
+    assert server.receive(b"".join(client.data_to_send())) == []
+    assert server.over
+    assert server.data_to_send()
+
+
+def test_close_carries_code_and_reason():
+    client, server = joined()
+    server.close(3000, "bye " * 100)
+    client.receive_data(b"".join(server.data_to_send()))
+    assert client.close_rcvd.code == 3000
