@@ -85,7 +85,7 @@ class Browser:
     def open(self, url: str) -> "Page":
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         answer = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        page = Page(self, answer["sessionId"])
+        page = Page(self, answer["sessionId"], target)
         self._pages[answer["sessionId"]] = page
         for domain in ("Page", "Runtime", "Log"):
             page.call(f"{domain}.enable")
@@ -114,9 +114,10 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser: Browser, session: str) -> None:
+    def __init__(self, browser: Browser, session: str, target: str) -> None:
         self._browser = browser
         self._session = session
+        self._target = target
         self.complaints: list[str] = []
 
     def call(self, method: str, answer_s: float = ANSWER_S_MAX, **params):
@@ -158,6 +159,9 @@ class Page:
                 f"the page complained: {self.complaints}\nthe page shows:\n{text}"
             )
         return value
+
+    def close(self) -> None:
+        self._browser.call("Target.closeTarget", targetId=self._target)
 
     def screenshot(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
