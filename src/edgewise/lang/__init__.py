@@ -1,1 +1,5 @@
 """SiddhiQL text to typed plan, with errors a person can act on."""
+
+from edgewise.lang.compiler import Compiled, compile_app
+
+__all__ = ["Compiled", "compile_app"]

@@ -15,7 +15,9 @@ class SelectItem:
 
 @dataclass(frozen=True, slots=True)
 class OrderBy:
-    field: OutField
+    """By a selected attribute or, where the name is not selected, by one of the input."""
+
+    field: OutField | Field
     descending: bool = False
 
 

@@ -1,0 +1,46 @@
+"""Text to plan, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edgewise.errors import Problem
+from edgewise.lang.lower.app import lower_app
+from edgewise.lang.parse.app import parse_app
+from edgewise.lang.report import Report
+from edgewise.lang.source import Source, substitute
+from edgewise.plan.functions import FUNCTIONS, FunctionTable
+from edgewise.plan.nodes import App
+
+NO_VARIABLES: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """`warnings`: the app is legal, but something in it will hurt."""
+
+    app: App
+    warnings: tuple[Problem, ...] = ()
+
+
+def compile_app(
+    text: str,
+    file: str = "<app>",
+    variables: Mapping[str, str] = NO_VARIABLES,
+    functions: FunctionTable = FUNCTIONS,
+) -> Compiled:
+    """The plan of an app; AppError with every problem found where it has some.
+
+    `variables` are the values of `${NAME}`; `functions` is the table of what may be called.
+    """
+    text, missing = substitute(text, variables)
+    report = Report(Source(text, file))
+    for name, at in missing:
+        report.error(at, f"no value for ${{{name}}}", "set it in the environment")
+    report.raise_errors()
+    tree = parse_app(report)
+    report.raise_errors()
+    app = lower_app(report, tree, functions)
+    report.raise_errors()
+    return Compiled(app, report.warnings())

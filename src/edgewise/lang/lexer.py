@@ -1,0 +1,110 @@
+"""Text to tokens in one linear pass. Comments are kept aside, with their places, for `fmt`.
+
+A character that begins nothing is reported and skipped, so that the parser still sees the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from edgewise.lang.report import Report
+from edgewise.lang.source import At
+from edgewise.lang.tokens import Kind, Token
+
+_DECIMAL = r"(?:\d+(?:\.\d*)?|\.\d+)"
+_POWER = r"(?:[eE][-+]?\d+)"
+# A letter that ends a number must end the word too: `5d` is a double, `5days` is five days.
+_TOKEN = re.compile(
+    rf"""
+    (?P<SPACE>[ \t\r\n\v\f]+)
+  | (?P<COMMENT>--[^\r\n]*|/\*(?s:.*?)(?:\*/|\Z))
+  | (?P<WORD>[A-Za-z_][A-Za-z0-9_]*)
+  | (?P<QUOTED>`[^`\n]+`)
+  | (?P<FLOAT>{_DECIMAL}{_POWER}?[fF](?![A-Za-z0-9_]))
+  | (?P<DOUBLE>{_DECIMAL}{_POWER}?[dD](?![A-Za-z0-9_])|{_DECIMAL}{_POWER}|\d*\.\d+)
+  | (?P<LONG>\d+[lL](?![A-Za-z0-9_]))
+  | (?P<INT>\d+)
+  | (?P<TEXT>\"\"\"(?s:.*?)\"\"\")
+  | (?P<STRING>'[^'"\r\n]*'|"[^"\r\n]*")
+  | (?P<SCRIPT>\{{)
+  | (?P<OP>\.\.\.|->|<=|>=|==|!=|[:;.()\[\],=*+?\-/%<>@\#!])
+    """,
+    re.VERBOSE,
+)
+_KINDS = {kind.name: kind for kind in Kind}
+_SCRIPT_PART = re.compile(r"""[^{}"']+|"[^"\n]*"|'[^'\n]*'|["']""")
+
+
+class Comment(NamedTuple):
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(report: Report) -> tuple[list[Token], list[Comment]]:
+    """Every token of the report's source, the last of kind END, and the comments between them."""
+    text = report.source.text
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            position = _skip_unknown(text, position, report, tokens)
+            continue
+        group, found, position = match.lastgroup, match.group(), match.end()
+        if group == "WORD":
+            tokens.append(Token(Kind.WORD, found, match.start(), position, found.lower()))
+        elif group == "COMMENT":
+            comments.append(Comment(found, match.start(), position))
+        elif group == "SCRIPT":
+            position = _script_end(text, match.start(), report)
+            body = text[match.start() + 1 : position - 1]
+            tokens.append(Token(Kind.SCRIPT, body, match.start(), position))
+        elif group != "SPACE":
+            tokens.append(_plain(str(group), found, match.span()))
+    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    return tokens, comments
+
+
+def _plain(group: str, found: str, at: At) -> Token:
+    if group == "TEXT":
+        return Token(Kind.STRING, found[3:-3], *at)
+    if group in {"STRING", "QUOTED"}:
+        return Token(_KINDS[group], found[1:-1], *at)
+    return Token(_KINDS[group], found, *at)
+
+
+def _skip_unknown(text: str, position: int, report: Report, tokens: list[Token]) -> int:
+    """An open string takes the rest of its line; the parser then goes on with the next part."""
+    char = text[position]
+    if char in "'\"`":
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        hint = 'a string stays on one line; write """...""" for more, or to hold quotes'
+        report.error((position, end), "this string is not closed", "" if char == "`" else hint)
+        tokens += [Token(Kind.BROKEN, "", position, end), Token(Kind.OP, ";", end, end)]
+        return end
+    report.error((position, position + 1), f"unexpected character {char!r}")
+    return position + 1
+
+
+def _script_end(text: str, start: int, report: Report) -> int:
+    """The offset after the brace that closes the one at `start`; quoted braces do not count."""
+    depth, position = 0, start
+    while position < len(text):
+        char = text[position]
+        if char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth == 0:
+                return position + 1
+        else:
+            part = _SCRIPT_PART.match(text, position)
+            position = part.end() if part else position + 1
+            continue
+        position += 1
+    report.error((start, start + 1), "this function body is not closed", "close it with '}'")
+    return len(text)

@@ -1,0 +1,81 @@
+"""Annotations: from tree to plan, and the rules of the ones we know."""
+
+from __future__ import annotations
+
+from edgewise.lang.lexer import tokenize
+from edgewise.lang.parse.expressions import Expressions
+from edgewise.lang.report import Refused, Report
+from edgewise.lang.source import Source
+from edgewise.lang.syntax.query import Annotation
+from edgewise.plan import nodes
+
+
+def lower_annotation(written: Annotation) -> nodes.Annotation:
+    nested = tuple(lower_annotation(a) for a in written.nested)
+    return nodes.Annotation(written.name, written.pairs, nested)
+
+
+def lower_annotations(written: tuple[Annotation, ...]) -> tuple[nodes.Annotation, ...]:
+    return tuple(lower_annotation(a) for a in written)
+
+
+def named(written: tuple[Annotation, ...], name: str) -> tuple[Annotation, ...]:
+    return tuple(a for a in written if a.name.lower() == name.lower())
+
+
+def value(annotation: Annotation, key: str, default: str = "") -> str:
+    return next((v for k, v in annotation.pairs if k.lower() == key.lower()), default)
+
+
+def duration_ms(report: Report, annotation: Annotation, key: str) -> int | None:
+    """A time written as text, such as `interval='10 sec'`; None where there is none."""
+    text = value(annotation, key, "\0")
+    if text == "\0":
+        return None
+    inside = Report(Source(text))
+    tokens, _ = tokenize(inside)
+    cursor = Expressions(tokens, inside)
+    try:
+        found = cursor.duration("a time")
+        if cursor.at_end() and not inside.failed:
+            return found.ms
+    except Refused:
+        pass
+    return report.fail(annotation.at, f"{key}='{text}' is not a time", "write it as '10 sec'")
+
+
+def check_stream_annotations(report: Report, written: tuple[Annotation, ...]) -> None:
+    for annotation in written:
+        name = annotation.name.lower()
+        if name in {"source", "sink"} and not value(annotation, "type"):
+            hint = f"write @{name}(type='topic', ...)"
+            report.error(annotation.at, f"@{annotation.name} has no type", hint)
+        if name == "async":
+            for key in ("buffer.size", "workers", "batch.size.max"):
+                _check_positive(report, annotation, key)
+        if name == "onerror":
+            action = value(annotation, "action", "LOG").upper()
+            if action not in {"LOG", "STREAM", "STORE"}:
+                report.error(annotation.at, "the action of @OnError is LOG, STREAM or STORE")
+
+
+def _check_positive(report: Report, annotation: Annotation, key: str) -> None:
+    text = value(annotation, key, "1")
+    if not text.isdigit() or int(text[:9]) < 1:
+        report.error(annotation.at, f"{key} of @{annotation.name} must be 1 or more")
+
+
+def check_app_annotations(report: Report, written: tuple[Annotation, ...]) -> None:
+    for annotation in named(written, "app:async"):
+        hint = "put @async(buffer.size='64') on the streams that need it"
+        report.error(annotation.at, "@app:async is not supported for a whole app", hint)
+    for annotation in named(written, "app:playback"):
+        for key in ("idle.time", "increment"):
+            with report.attempt():
+                duration_ms(report, annotation, key)
+
+
+def app_name(written: tuple[Annotation, ...]) -> str:
+    for annotation in named(written, "app:name"):
+        return value(annotation, "") or value(annotation, "name")
+    return "app"

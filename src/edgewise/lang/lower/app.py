@@ -1,0 +1,110 @@
+"""A whole app: definitions, then queries and partitions in order."""
+
+from __future__ import annotations
+
+from edgewise.lang.lower.annotations import (
+    app_name,
+    check_app_annotations,
+    duration_ms,
+    lower_annotations,
+    named,
+    value,
+)
+from edgewise.lang.lower.definitions import Stores, lower_definition, script_functions
+from edgewise.lang.lower.draft import Draft, Planned
+from edgewise.lang.lower.queries import given_name, lower_inner, lower_query
+from edgewise.lang.lower.scope import Slot
+from edgewise.lang.lower.symbols import STREAM, WINDOW, Symbols
+from edgewise.lang.report import Report
+from edgewise.lang.syntax import app as written
+from edgewise.lang.syntax import query as written_query
+from edgewise.plan import nodes
+from edgewise.plan.functions import FunctionTable
+
+
+def lower_app(report: Report, tree: written.App, functions: FunctionTable) -> nodes.App:
+    """The plan of a tree; worth something only if the report holds no errors."""
+    scripts = script_functions(report, tree.definitions)
+    functions = functions.with_(*(row for _, row in scripts))
+    draft = Draft(report, Symbols(report), functions, Planned(), lower_inner)
+    stores = Stores(functions=[script for script, _ in scripts])
+    check_app_annotations(report, tree.annotations)
+    draft.planned.names.update(dict.fromkeys(_given_names(tree), False))
+    for definition in _readers_last(tree.definitions):
+        with report.attempt():
+            lower_definition(draft, stores, definition)
+    partitions: list[nodes.Partition] = []
+    number = 0
+    for execution in tree.executions:
+        if isinstance(execution, written_query.Query):
+            number += 1
+            lower_query(draft, execution, number)
+        else:
+            name = f"partition{len(partitions) + 1}"
+            with report.attempt():
+                partitions.append(_partition(draft.inside(name), execution, number))
+            number += len(execution.queries)
+    return nodes.App(
+        app_name(tree.annotations),
+        streams_of(draft.symbols),
+        tuple(draft.planned.queries),
+        lower_annotations(tree.annotations),
+        tuple(stores.tables),
+        tuple(stores.windows),
+        tuple(stores.triggers),
+        tuple(stores.aggregations),
+        tuple(stores.functions),
+        tuple(partitions),
+    )
+
+
+def _readers_last(definitions: tuple[written.Definition, ...]) -> list[written.Definition]:
+    """An aggregation reads a stream that may be defined after it."""
+    return sorted(definitions, key=lambda d: isinstance(d, written.AggregationDefinition))
+
+
+def _given_names(tree: written.App) -> set[str]:
+    queries: list[written_query.Query] = []
+    for execution in tree.executions:
+        if isinstance(execution, written_query.Query):
+            queries.append(execution)
+        else:
+            queries.extend(execution.queries)
+    return {given_name(q) for q in queries} - {""}
+
+
+def streams_of(symbols: Symbols) -> tuple[nodes.Stream, ...]:
+    return tuple(
+        nodes.Stream(entry.schema, entry.annotations, entry.implicit, entry.anonymous)
+        for entry in symbols.entries.values()
+        if entry.kind == STREAM and entry.schema is not None
+    )
+
+
+def _partition(draft: Draft, node: written_query.Partition, number: int) -> nodes.Partition:
+    keys: list[nodes.PartitionKey] = []
+    for key in node.keys:
+        with draft.report.attempt():
+            keys.append(_key(draft, key))
+    for query in node.queries:
+        number += 1
+        lower_query(draft, query, number)
+    idle_ms: int | None = None
+    for purge in named(node.annotations, "purge"):
+        if value(purge, "enable", "true").lower() == "true":
+            duration_ms(draft.report, purge, "interval")
+            idle_ms = duration_ms(draft.report, purge, "idle.period")
+    annotations = lower_annotations(node.annotations)
+    streams = streams_of(draft.symbols)
+    return nodes.Partition(draft.partition, tuple(keys), streams, idle_ms, annotations)
+
+
+def _key(draft: Draft, node: written_query.PartitionKey) -> nodes.PartitionKey:
+    _, schema = draft.symbols.find(node.stream, STREAM, WINDOW)
+    slot = Slot(node.stream.full, schema, (node.stream.full,))
+    context = draft.context((slot,), no_aggregates="in a partition key")
+    value_of = context.lower(node.value) if node.value is not None else None
+    ranges = tuple(
+        nodes.RangeKey(context.boolean(r.condition, "a range"), r.label) for r in node.ranges
+    )
+    return nodes.PartitionKey(node.stream.full, value_of, ranges)

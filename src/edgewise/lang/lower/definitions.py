@@ -1,0 +1,216 @@
+"""Definitions to symbols and stores."""
+
+from __future__ import annotations
+
+import ast as python
+import textwrap
+from dataclasses import dataclass, field
+
+from edgewise.event.schema import Attribute, Schema
+from edgewise.event.types import AttrType
+from edgewise.lang.lower.annotations import (
+    check_stream_annotations,
+    lower_annotations,
+    named,
+    value,
+)
+from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.inputs import lower_source
+from edgewise.lang.lower.scope import Slot
+from edgewise.lang.lower.selection import lower_selection, output_schema
+from edgewise.lang.lower.symbols import AGGREGATION, STREAM, TABLE, WINDOW, Entry
+from edgewise.lang.lower.windows import lower_window
+from edgewise.lang.report import Report, nearest
+from edgewise.lang.syntax import app as written
+from edgewise.lang.syntax.query import Annotation
+from edgewise.plan import nodes
+from edgewise.plan.exprs import Field
+from edgewise.plan.functions import ANY, Function
+
+TRIGGERED = (Attribute("triggered_time", AttrType.LONG),)
+ERROR = Attribute("_error", AttrType.OBJECT)
+AGG_TIMESTAMP = Attribute("AGG_TIMESTAMP", AttrType.LONG)
+SCRIPT_ARGS_MAX = 64
+LANGUAGES = ("python",)
+DURATIONS = ("sec", "min", "hour", "day", "month", "year")
+
+
+@dataclass(slots=True)
+class Stores:
+    """What definitions make beside the symbols."""
+
+    tables: list[nodes.Table] = field(default_factory=list)
+    windows: list[nodes.NamedWindow] = field(default_factory=list)
+    triggers: list[nodes.Trigger] = field(default_factory=list)
+    aggregations: list[nodes.Aggregation] = field(default_factory=list)
+    functions: list[nodes.ScriptFunction] = field(default_factory=list)
+
+
+def lower_definition(draft: Draft, stores: Stores, node: written.Definition) -> None:
+    match node:
+        case written.StreamDefinition():
+            _stream(draft, node)
+        case written.TableDefinition():
+            _table(draft, stores, node)
+        case written.WindowDefinition():
+            _window(draft, stores, node)
+        case written.TriggerDefinition():
+            _trigger(draft, stores, node)
+        case written.AggregationDefinition():
+            _aggregation(draft, stores, node)
+        case written.FunctionDefinition():
+            pass  # known before everything else: see `script_functions`
+
+
+def _schema(report: Report, name: str, columns: tuple[written.Column, ...]) -> Schema:
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            report.error(column.at, f"attribute '{column.name}' is defined twice")
+        seen.add(column.name)
+    return Schema(name, tuple(Attribute(c.name, c.type) for c in columns))
+
+
+def _stream(draft: Draft, node: written.StreamDefinition) -> None:
+    schema = _schema(draft.report, node.name.text, node.columns)
+    annotations = lower_annotations(node.annotations)
+    check_stream_annotations(draft.report, node.annotations)
+    name = node.name
+    if name.prefix:
+        draft.report.fail(name.at, "inner and fault streams are not defined, they follow from use")
+    draft.symbols.define(Entry(STREAM, name.text, schema, name.at, annotations))
+    if any(value(a, "action").upper() == "STREAM" for a in named(node.annotations, "OnError")):
+        faults = Schema(f"!{name.text}", (*schema.attributes, ERROR))
+        draft.symbols.define(Entry(STREAM, faults.name, faults, name.at, implicit=True))
+
+
+def _table(draft: Draft, stores: Stores, node: written.TableDefinition) -> None:
+    report, name = draft.report, node.name
+    schema = _schema(report, name.text, node.columns)
+    draft.symbols.define(Entry(TABLE, name.text, schema, name.at))
+    for store in named(node.annotations, "store"):
+        hint = "remove @store: tables are kept with the state of the app and survive restarts"
+        report.error(store.at, "external stores are not supported", hint)
+    keys = named(node.annotations, "PrimaryKey")
+    if len(keys) > 1:
+        report.error(keys[1].at, "a table has one @PrimaryKey", "list all its columns in one")
+    primary = tuple(c for key in keys[:1] for c in _columns(report, key, schema))
+    indexes: list[str] = []
+    for index in named(node.annotations, "Index"):
+        columns = _columns(report, index, schema)
+        if len(columns) > 1:
+            report.error(index.at, "an @Index has one column", "write one @Index for each")
+        if any(c in indexes for c in columns):
+            report.error(index.at, f"column '{columns[0]}' is indexed twice")
+        indexes.extend(columns)
+    annotations = lower_annotations(node.annotations)
+    stores.tables.append(nodes.Table(schema, primary, tuple(indexes), annotations))
+
+
+def _columns(report: Report, annotation: Annotation, schema: Schema) -> list[str]:
+    columns = [v for _, v in annotation.pairs]
+    if not columns:
+        report.error(annotation.at, f"@{annotation.name} names no column")
+    for column in columns:
+        if schema.index(column) < 0:
+            hint = nearest(column, schema.names)
+            report.error(annotation.at, f"'{schema.name}' has no attribute '{column}'", hint)
+    return columns
+
+
+def _window(draft: Draft, stores: Stores, node: written.WindowDefinition) -> None:
+    schema = _schema(draft.report, node.name.text, node.columns)
+    draft.symbols.define(Entry(WINDOW, node.name.text, schema, node.name.at))
+    slot = Slot(schema.name, schema, (schema.name,))
+    window = lower_window(draft.context((slot,), no_aggregates="in a window"), node.window)
+    events = nodes.EventType(node.events)
+    annotations = lower_annotations(node.annotations)
+    stores.windows.append(nodes.NamedWindow(schema, window, events, annotations))
+
+
+def _trigger(draft: Draft, stores: Stores, node: written.TriggerDefinition) -> None:
+    name = node.name.text
+    entry = Entry(STREAM, name, Schema(name, TRIGGERED), node.name.at, implicit=True)
+    draft.symbols.define(entry)
+    at_start = node.when.strip().lower() == "start"
+    cron = "" if at_start else node.when
+    if node.every is None and not at_start and len(cron.split()) not in {6, 7}:
+        hint = "write 'start', or six fields: sec min hour day month weekday"
+        draft.report.error(node.at, f"'{cron}' is not a cron expression", hint)
+    if node.every is not None and node.every.ms < 1:
+        draft.report.error(node.every.at, "a trigger needs a time of 1 millisec or more")
+    every_ms = node.every.ms if node.every else None
+    stores.triggers.append(nodes.Trigger(name, every_ms, cron, at_start))
+
+
+def _aggregation(draft: Draft, stores: Stores, node: written.AggregationDefinition) -> None:
+    report, name = draft.report, node.name.text
+    for shards in named(node.annotations, "PartitionById"):
+        hint = "remove it: the engine spreads an aggregation over its tasks by key"
+        report.error(shards.at, "aggregations by shard are not supported", hint)
+    entry = Entry(AGGREGATION, name, None, node.name.at)
+    draft.symbols.define(entry)
+    if node.source.window is not None:
+        report.error(node.source.window.at, "an aggregation takes no window")
+    source, slot = lower_source(draft, node.source)
+    context = draft.context((slot,))
+    select = lower_selection(context, node.selection, node.at)
+    by = None
+    if node.by is not None:
+        found = context.lower(node.by)
+        if found.type not in {AttrType.LONG, AttrType.STRING}:
+            report.fail(
+                node.by.at, f"'aggregate by' needs a long or a string, not {found.type.value}"
+            )
+        assert isinstance(found, Field)
+        by = found
+    durations = _durations(report, node)
+    schema = output_schema(name, select.items)
+    schema = Schema(name, (AGG_TIMESTAMP, *schema.attributes))
+    entry.schema = schema
+    annotations = lower_annotations(node.annotations)
+    stores.aggregations.append(
+        nodes.Aggregation(schema, source, select, durations, by, annotations)
+    )
+
+
+def _durations(report: Report, node: written.AggregationDefinition) -> tuple[str, ...]:
+    places = [DURATIONS.index(d) for d in node.durations]
+    if node.is_range:
+        first, last = places
+        if first > last:
+            report.error(node.at, "a range of durations runs from fine to coarse")
+        return DURATIONS[first : last + 1]
+    return tuple(DURATIONS[p] for p in sorted(set(places)))
+
+
+def script_functions(
+    report: Report, definitions: tuple[written.Definition, ...]
+) -> list[tuple[nodes.ScriptFunction, Function]]:
+    """Functions an app defines itself, with their rows for the table of functions."""
+    found: list[tuple[nodes.ScriptFunction, Function]] = []
+    for node in definitions:
+        if not isinstance(node, written.FunctionDefinition):
+            continue
+        name = node.name.text
+        if any(name == script.name for script, _ in found):
+            report.error(node.name.at, f"function '{name}' is defined twice")
+        language = node.language.lower()
+        if language not in LANGUAGES:
+            hint = "write the body in python; its arguments are in the list 'data'"
+            report.error(node.at, f"functions in {node.language} are not supported", hint)
+        else:
+            _check_python(report, node)
+        script = nodes.ScriptFunction(name, language, node.returns, node.body)
+        row = Function(name, (ANY,), node.returns, optional=1, variadic=True)
+        found.append((script, row))
+    return found
+
+
+def _check_python(report: Report, node: written.FunctionDefinition) -> None:
+    body = textwrap.indent(textwrap.dedent(node.body).strip() or "pass", "    ")
+    try:
+        python.parse(f"def {node.name.text}(data):\n{body}\n")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+        hint = getattr(problem, "msg", "") or str(problem)
+        report.error(node.at, f"the body of '{node.name.text}' is not Python", hint)

@@ -1,0 +1,43 @@
+"""The app so far, while it is lowered: what is defined, planned, and how to look around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from edgewise.lang.lower.expressions import Context
+from edgewise.lang.lower.scope import Scope, Slot
+from edgewise.lang.lower.symbols import Symbols
+from edgewise.lang.report import Report
+from edgewise.lang.syntax import query as written
+from edgewise.plan import nodes
+from edgewise.plan.functions import FunctionTable
+
+
+@dataclass(slots=True)
+class Planned:
+    """What grows; shared by the drafts of all partitions."""
+
+    queries: list[nodes.Query] = field(default_factory=list)
+    names: dict[str, bool] = field(default_factory=dict)  # whether a query has it already
+    anonymous: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`inner` lowers a query in parentheses and gives the name of the stream it feeds."""
+
+    report: Report
+    symbols: Symbols
+    functions: FunctionTable
+    planned: Planned
+    inner: Callable[[Draft, written.Query], written.Name]
+    partition: str = ""
+
+    def inside(self, partition: str) -> Draft:
+        symbols = Symbols(self.report, outer=self.symbols)
+        return replace(self, symbols=symbols, partition=partition)
+
+    def context(self, slots: tuple[Slot, ...], own: str = "", no_aggregates: str = "") -> Context:
+        scope = Scope(self.report, slots, own=own)
+        return Context(self.report, scope, self.functions, self.symbols, no_aggregates)

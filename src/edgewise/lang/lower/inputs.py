@@ -1,0 +1,191 @@
+"""Streams with their handlers and windows, and joins of two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgewise.event.schema import Schema
+from edgewise.event.types import AttrType
+from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.expressions import Context
+from edgewise.lang.lower.scope import Slot
+from edgewise.lang.lower.symbols import AGGREGATION, STREAM, TABLE, WINDOW
+from edgewise.lang.lower.windows import lower_window
+from edgewise.lang.report import Refused, Report, nearest
+from edgewise.lang.syntax import expr as written_expr
+from edgewise.lang.syntax import query as written
+from edgewise.lang.tokens import UNIT_WORDS
+from edgewise.plan import nodes
+from edgewise.plan.exprs import Const, Expr, Field
+from edgewise.plan.streamcalls import STREAM_FUNCTIONS, StreamFunction
+
+STORE_KINDS = {
+    STREAM: nodes.StoreKind.STREAM,
+    WINDOW: nodes.StoreKind.WINDOW,
+    TABLE: nodes.StoreKind.TABLE,
+    AGGREGATION: nodes.StoreKind.AGGREGATION,
+}
+PER_UNITS = frozenset(UNIT_WORDS) - {"week", "weeks", "millisec", "millisecond", "milliseconds"}
+
+
+def lower_source(
+    draft: Draft, node: written.Source, kinds: tuple[str, ...] = (STREAM, WINDOW)
+) -> tuple[nodes.StreamInput, Slot]:
+    """A stream through its handlers, and the slot that later clauses see."""
+    name = resolve(draft, node)
+    entry, schema = draft.symbols.find(name, *kinds)
+    if entry.kind == WINDOW and node.window is not None:
+        hint = f"'{name.full}' is a window already; read it as it is"
+        draft.report.fail(node.window.at, "a named window takes no further window", hint)
+    label = node.alias or name.full
+    slot = Slot(label, schema, (label,))
+    before, slot = lower_handlers(draft, node.before, slot)
+    window: nodes.Window | None = None
+    if node.window is not None:
+        window = lower_window(_plain(draft, slot), node.window)
+    after, slot = lower_handlers(draft, node.after, slot)
+    return nodes.StreamInput(name.full, label, before, window, after), slot
+
+
+def resolve(draft: Draft, node: written.Source) -> written.Name:
+    if isinstance(node.stream, written.Query):
+        return draft.inner(draft, node.stream)
+    return node.stream
+
+
+def _plain(draft: Draft, slot: Slot) -> Context:
+    return draft.context((slot,), no_aggregates="in a filter or a window")
+
+
+def lower_handlers(
+    draft: Draft,
+    handlers: tuple[written.Handler, ...],
+    slot: Slot,
+    others: tuple[Slot, ...] = (),
+) -> tuple[tuple[nodes.Handler, ...], Slot]:
+    """Filters and stream functions in order; a function may add attributes for those after."""
+    found: list[nodes.Handler] = []
+    refused = False
+    for handler in handlers:
+        slots = tuple(slot if s.name == slot.name else s for s in others) or (slot,)
+        context = draft.context(slots, own=slot.name, no_aggregates="in a filter")
+        try:
+            if isinstance(handler, written.Filter):
+                found.append(nodes.Filter(context.boolean(handler.condition, "a filter")))
+            else:
+                call = _stream_call(context, handler, slot)
+                found.append(call)
+                attributes = (*slot.schema.attributes, *call.adds)
+                slot = replace(slot, schema=Schema(slot.schema.name, attributes))
+        except Refused:
+            refused = True
+    if refused:
+        raise Refused
+    return tuple(found), slot
+
+
+def _stream_call(context: Context, node: written.StreamFunction, slot: Slot) -> nodes.StreamCall:
+    call = node.call
+    full = f"{call.namespace}:{call.name}" if call.namespace else call.name
+    function = STREAM_FUNCTIONS.get(full.lower())
+    if function is None:
+        names = [f.name for f in STREAM_FUNCTIONS.values()]
+        hint = nearest(full, names) or "a window is written #window.name()"
+        context.report.fail(node.at, f"there is no stream function '{full}'", hint)
+    args: tuple[Expr, ...]
+    if call.star:
+        args = tuple(Field(a.type, slot.name, a.name) for a in slot.schema.attributes)
+    else:
+        args = tuple(context.lower(a) for a in call.args)
+    _check_overload(context.report, node, function, tuple(a.type for a in args))
+    adds = function.adds(len(args))
+    for attribute in adds:
+        if slot.schema.index(attribute.name) >= 0:
+            context.report.fail(
+                node.at, f"'{function.name}' adds '{attribute.name}', which the stream has already"
+            )
+    return nodes.StreamCall(function.name, args, adds)
+
+
+def _check_overload(
+    report: Report,
+    node: written.StreamFunction,
+    function: StreamFunction,
+    given: tuple[AttrType, ...],
+) -> None:
+    for shape in function.overloads:
+        if len(shape) == len(given) and all(
+            t in legal for t, legal in zip(given, shape, strict=True)
+        ):
+            return
+    shown = ", ".join(t.value for t in given) or "nothing"
+    report.fail(node.at, f"'{function.name}' does not take ({shown})", function.usage)
+
+
+# Joins.
+
+
+def lower_join(draft: Draft, node: written.Join) -> tuple[nodes.JoinInput, tuple[Slot, ...]]:
+    report = draft.report
+    left, left_slot = _side(draft, node.left, triggers=node.trigger != "right")
+    right, right_slot = _side(draft, node.right, triggers=node.trigger != "left")
+    slots = (left_slot, right_slot)
+    if left_slot.name == right_slot.name:
+        hint = "give each side a name: A as a join A as b"
+        report.fail(node.at, f"both sides are called '{left_slot.name}'", hint)
+    if not left.triggers and not right.triggers:
+        report.fail(node.at, "no side of this join triggers it", "a table only answers")
+    context = draft.context(slots, no_aggregates="in 'on'")
+    on = context.boolean(node.on, "'on'") if node.on is not None else None
+    aggregation = nodes.StoreKind.AGGREGATION in {left.kind, right.kind}
+    within, per = lower_range(context, node.within, node.per, aggregation, node.at)
+    if not _keeps(left) and not _keeps(right):
+        hint = "add a window to a side: #window.time(1 min)"
+        report.warn(node.at, "no side of this join keeps events, so none will meet", hint)
+    return nodes.JoinInput(left, right, nodes.JoinKind(node.kind), on, within, per), slots
+
+
+def _keeps(side: nodes.JoinSide) -> bool:
+    return side.kind is not nodes.StoreKind.STREAM or side.input.window is not None
+
+
+def _side(draft: Draft, node: written.Source, *, triggers: bool) -> tuple[nodes.JoinSide, Slot]:
+    kinds = (STREAM, WINDOW, TABLE, AGGREGATION)
+    source, slot = lower_source(draft, node, kinds)
+    entry = draft.symbols.get(source.stream)
+    assert entry is not None
+    kind = STORE_KINDS[entry.kind]
+    stored = kind in {nodes.StoreKind.TABLE, nodes.StoreKind.AGGREGATION}
+    if stored and node.window is not None:
+        draft.report.fail(node.window.at, f"a {entry.kind} takes no window")
+    return nodes.JoinSide(source, kind, triggers and not stored), slot
+
+
+def lower_range(
+    context: Context,
+    within: written.Within | None,
+    per: written_expr.Expression | None,
+    aggregation: bool,
+    at: tuple[int, int],
+) -> tuple[tuple[Expr, ...], Expr | None]:
+    """`within ... per ...`: needed with an aggregation and only legal with one."""
+    report = context.report
+    if within is None or per is None:
+        if aggregation:
+            hint = "add: within '2020-01-** **:**:**' per 'days'"
+            report.fail(at, "an aggregation is read with 'within' and 'per'", hint)
+        return (), None
+    if not aggregation:
+        report.fail(within.at, "'within ... per' is only legal with an aggregation")
+    ends = [within.start] if within.end is None else [within.start, within.end]
+    found = tuple(context.lower(e) for e in ends)
+    for expr, text in zip(found, ends, strict=True):
+        if expr.type not in {AttrType.STRING, AttrType.LONG}:
+            report.fail(text.at, f"'within' takes a string or a long, not {expr.type.value}")
+    unit = context.lower(per)
+    if unit.type is not AttrType.STRING:
+        report.fail(per.at, f"'per' takes a string, not {unit.type.value}")
+    if isinstance(unit, Const) and unit.value.lower() not in PER_UNITS:
+        hint = "use 'seconds', 'minutes', 'hours', 'days', 'months' or 'years'"
+        report.fail(per.at, f"'{unit.value}' is not a duration", hint)
+    return found, unit

@@ -1,0 +1,131 @@
+"""What a query does with its rows: insert, delete, update, upsert, return; and how often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgewise.event.schema import Schema
+from edgewise.event.types import NUMERIC
+from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.expressions import Context
+from edgewise.lang.lower.scope import Slot
+from edgewise.lang.lower.symbols import STREAM, TABLE, WINDOW, Entry
+from edgewise.lang.report import Refused, nearest
+from edgewise.lang.syntax import query as written
+from edgewise.plan import nodes
+from edgewise.plan.exprs import OutField
+
+
+def lower_output(
+    draft: Draft, node: written.Output, rows: Schema, inputs: tuple[Slot, ...] = ()
+) -> nodes.QueryOutput:
+    """`rows` is the shape of what the query selects; a stream not known yet takes it."""
+    events = nodes.EventType(node.events)
+    if node.kind == "return" or node.target is None:
+        return nodes.Return(events)
+    if node.kind == "insert":
+        _insert(draft, node.target, rows)
+        return nodes.InsertInto(node.target.full, events)
+    _, table = draft.symbols.find(node.target, TABLE)
+    context = _table_context(draft, node.target.full, table, rows, inputs)
+    on = context.boolean(node.on, "'on'") if node.on is not None else None
+    if node.kind == "delete":
+        return nodes.DeleteFrom(node.target.full, on, events)
+    assert on is not None
+    if node.kind == "upsert":
+        _check_fit(draft, node.target, "table", table, rows)
+    sets = _assignments(context, node, table, rows)
+    output = nodes.UpdateTable if node.kind == "update" else nodes.UpdateOrInsert
+    return output(node.target.full, on, sets, events)
+
+
+def declare_target(draft: Draft, node: written.Output) -> None:
+    """A query that failed still makes its target known, so that one mistake is told once."""
+    target = node.target
+    if node.kind != "insert" or target is None or target.prefix == "!":
+        return
+    if draft.symbols.get(target.full) is None:
+        draft.symbols.define(Entry(STREAM, target.full, None, target.at, implicit=True))
+
+
+def _insert(draft: Draft, target: written.Name, rows: Schema) -> None:
+    entry = draft.symbols.get(target.full)
+    if entry is None and target.prefix != "!":
+        if target.prefix == "#" and not draft.partition:
+            hint = "inner streams live between 'begin' and 'end' of a partition"
+            draft.report.fail(target.at, f"'{target.full}' stands outside a partition", hint)
+        schema = Schema(target.full, rows.attributes)
+        draft.symbols.define(Entry(STREAM, target.full, schema, target.at, implicit=True))
+        return
+    entry, schema = draft.symbols.find(target, STREAM, TABLE, WINDOW)
+    _check_fit(draft, target, entry.kind, schema, rows)
+
+
+def _check_fit(draft: Draft, target: written.Name, kind: str, has: Schema, rows: Schema) -> None:
+    """Rows fit by place: as many attributes, each of the same type."""
+    report = draft.report
+    if len(has.attributes) != len(rows.attributes):
+        message = (
+            f"{kind} '{target.full}' has {len(has.attributes)} attributes, "
+            f"this query selects {len(rows.attributes)}"
+        )
+        report.fail(target.at, message, f"it is ({_shape(has)})")
+    for mine, its in zip(rows.attributes, has.attributes, strict=True):
+        if mine.type is not its.type:
+            message = (
+                f"'{mine.name}' is {mine.type.value}, "
+                f"but '{its.name}' of {kind} '{target.full}' is {its.type.value}"
+            )
+            report.fail(target.at, message, f"convert it with convert(.., '{its.type.value}')")
+
+
+def _shape(schema: Schema) -> str:
+    return ", ".join(f"{a.name} {a.type.value}" for a in schema.attributes)
+
+
+def _table_context(
+    draft: Draft, name: str, table: Schema, rows: Schema, inputs: tuple[Slot, ...]
+) -> Context:
+    slots = (Slot(name, table, (name,)), *(s for s in inputs if s.name != name))
+    context = draft.context(slots, no_aggregates="in a condition on a table")
+    return replace(context, scope=replace(context.scope, outputs=rows))
+
+
+def _assignments(
+    context: Context, node: written.Output, table: Schema, rows: Schema
+) -> tuple[nodes.SetColumn, ...]:
+    if not node.assignments:
+        same = [a for a in rows.attributes if table.index(a.name) >= 0]
+        if not same:
+            hint = "add 'set', or rename the selected attributes with 'as'"
+            context.report.fail(node.at, "no selected attribute is a column of the table", hint)
+        return tuple(nodes.SetColumn(a.name, OutField(a.type, a.name)) for a in same)
+    found: list[nodes.SetColumn] = []
+    for assignment in node.assignments:
+        with context.report.attempt():
+            found.append(_assignment(context, assignment, table))
+    if len(found) < len(node.assignments):
+        raise Refused
+    return tuple(found)
+
+
+def _assignment(context: Context, node: written.Assignment, table: Schema) -> nodes.SetColumn:
+    column, stream = node.target.name, node.target.stream
+    if stream is not None and stream.name != table.name:
+        context.report.fail(node.target.at, f"'set' changes columns of '{table.name}' only")
+    if table.index(column) < 0:
+        hint = nearest(column, table.names)
+        context.report.fail(node.target.at, f"'{table.name}' has no column '{column}'", hint)
+    value = context.lower(node.value)
+    kind = table.type_of(column)
+    if value.type is not kind and not (value.type in NUMERIC and kind in NUMERIC):
+        message = f"column '{column}' is {kind.value}, this is {value.type.value}"
+        context.report.fail(node.value.at, message)
+    return nodes.SetColumn(column, value)
+
+
+def lower_rate(node: written.Rate | None) -> nodes.RateLimit | None:
+    if node is None:
+        return None
+    every_ms = node.every.ms if node.every else None
+    return nodes.RateLimit(nodes.RateKind(node.kind), every_ms, node.events)

@@ -1,0 +1,92 @@
+"""An app: its annotations, then definitions, then queries and partitions.
+
+One broken part does not hide the next: the parser goes on after the next ';'.
+"""
+
+from __future__ import annotations
+
+from edgewise.lang.lexer import Comment, tokenize
+from edgewise.lang.parse.definitions import Definitions
+from edgewise.lang.report import Report
+from edgewise.lang.syntax.app import App, Definition
+from edgewise.lang.syntax.expr import Expression
+from edgewise.lang.syntax.query import Annotation, OnDemand, Partition, Query
+
+
+class Apps(Definitions):
+    comments: tuple[Comment, ...] = ()
+
+    def app(self) -> App:
+        annotations: list[Annotation] = []
+        definitions: list[Definition] = []
+        executions: list[Query | Partition] = []
+        while not self.at_end() and not self.report.full:
+            if self.take_op(";"):
+                continue
+            with self.recovering():
+                own = self._own_annotations(annotations)
+                if own or not self.at_end():
+                    self._part(own, definitions, executions)
+        return App(tuple(annotations), tuple(definitions), tuple(executions), (0, 0))
+
+    def _own_annotations(self, of_the_app: list[Annotation]) -> tuple[Annotation, ...]:
+        """The annotations in front of a part; those named `app:...` belong to the whole."""
+        found = self.annotations()
+        of_the_app.extend(a for a in found if a.name.lower().startswith("app:"))
+        return tuple(a for a in found if not a.name.lower().startswith("app:"))
+
+    def _part(
+        self,
+        annotations: tuple[Annotation, ...],
+        definitions: list[Definition],
+        executions: list[Query | Partition],
+    ) -> None:
+        if self.at_word("define"):
+            at = self.token.at
+            definitions.append(self.definition(annotations))
+            if executions:
+                hint = "move it up: all definitions come first"
+                self.report.error(at, "a definition stands after a query", hint)
+        elif self.at_word("partition"):
+            executions.append(self.partition(annotations))
+        elif self.at_word("from"):
+            executions.append(self.query(annotations))
+        else:
+            self.fail("'define', 'from' or 'partition'")
+        if not self.at_op(";") and not self.at_end():
+            self.fail("';' or the end of the app")
+
+
+def parse_app(report: Report) -> App:
+    """The tree of the report's source; problems go to the report."""
+    return _parser(report).app()
+
+
+def parse_on_demand(report: Report) -> OnDemand | None:
+    """One on-demand query, None where it could not be read."""
+    parser = _parser(report)
+    found: OnDemand | None = None
+    with parser.recovering():
+        found = parser.on_demand()
+        parser.take_op(";")
+        if not parser.at_end():
+            parser.fail("the end of the query")
+    return found
+
+
+def parse_expression(report: Report) -> Expression | None:
+    """One expression alone, None where it could not be read."""
+    parser = _parser(report)
+    found: Expression | None = None
+    with parser.recovering():
+        found = parser.expression()
+        if not parser.at_end():
+            parser.fail("the end of the expression")
+    return None if report.failed else found
+
+
+def _parser(report: Report) -> Apps:
+    tokens, comments = tokenize(report)
+    parser = Apps(tokens, report)
+    parser.comments = tuple(comments)
+    return parser

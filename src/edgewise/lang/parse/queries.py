@@ -1,0 +1,258 @@
+"""Queries: input, selection, rate and output, in this order; partitions; on-demand queries."""
+
+from __future__ import annotations
+
+from edgewise.lang.parse.states import States
+from edgewise.lang.syntax.expr import AttrRef, Expression
+from edgewise.lang.syntax.query import (
+    Annotation,
+    Assignment,
+    Name,
+    OnDemand,
+    OrderItem,
+    Output,
+    Partition,
+    PartitionKey,
+    Query,
+    QueryInput,
+    RangeKey,
+    Rate,
+    Selection,
+    SelectItem,
+)
+from edgewise.lang.tokens import Kind
+
+OUTPUTS = ("insert", "delete", "update", "return")
+
+
+class Queries(States):
+    def query(self, annotations: tuple[Annotation, ...]) -> Query:
+        start = annotations[0].at[0] if annotations else self.token.start
+        self.expect_word("from")
+        query_input = self._input()
+        selection = self.selection()
+        rate = self._rate()
+        output = self._output()
+        return Query(annotations, query_input, selection, rate, output, self.since(start))
+
+    def inner_query(self) -> Query:
+        query = self.query(())
+        if query.output.kind != "return":
+            self.report.error(query.output.at, "a query in parentheses ends with 'return'")
+        return query
+
+    def _input(self) -> QueryInput:
+        if self.at_state_start():
+            return self.state_input()
+        first = self.source()
+        if self.at_state_end():
+            return self.state_input(first)
+        if self.at_join():
+            return self.join(first)
+        return first
+
+    # select ... group by ... having ... order by ... limit ... offset
+
+    def selection(self) -> Selection | None:
+        start = self.token.start
+        if not self.take_word("select"):
+            return None
+        items: list[SelectItem] = []
+        if not self.take_op("*"):
+            items.append(self._item())
+            while self.take_op(","):
+                items.append(self._item())
+        group_by: list[AttrRef] = []
+        if self.take_word("group"):
+            self.expect_word("by")
+            group_by.append(self.attribute())
+            while self.take_op(","):
+                group_by.append(self.attribute())
+        having = self.expression() if self.take_word("having") else None
+        order_by: list[OrderItem] = []
+        if self.take_word("order"):
+            self.expect_word("by")
+            order_by.append(self._order())
+            while self.take_op(","):
+                order_by.append(self._order())
+        limit = self.expression() if self.take_word("limit") else None
+        offset = self.expression() if self.take_word("offset") else None
+        at = self.since(start)
+        return Selection(tuple(items), tuple(group_by), having, tuple(order_by), limit, offset, at)
+
+    def _item(self) -> SelectItem:
+        start = self.token.start
+        expression = self.expression()
+        alias = ""
+        if self.take_word("as"):
+            alias = self.expect_name("a name for the attribute").value
+        elif not isinstance(expression, AttrRef):
+            at = self.since(start)
+            self.report.error(
+                at, "this expression needs a name", "add 'as name': it becomes an attribute"
+            )
+        return SelectItem(expression, alias, self.since(start))
+
+    def _order(self) -> OrderItem:
+        start = self.token.start
+        ref = self.attribute()
+        descending = False
+        if self.at_word("asc", "desc"):
+            descending = self.expect_word("asc", "desc") == "desc"
+        return OrderItem(ref, descending, self.since(start))
+
+    # output [all|last|first|snapshot] every ...
+
+    def _rate(self) -> Rate | None:
+        start = self.token.start
+        if not self.take_word("output"):
+            return None
+        kind = "all"
+        if self.at_word("all", "last", "first", "snapshot"):
+            kind = self.expect_word("all", "last", "first", "snapshot")
+        self.expect_word("every")
+        if self.token.kind is Kind.INT and self.peek().word == "events":
+            events = self.expect_count("a number of events")
+            self.take_word("events")
+            at = self.since(start)
+            if kind == "snapshot":
+                self.report.error(at, "a snapshot is taken every time span, not every n events")
+            if events < 1:
+                self.report.error(at, "a rate needs at least one event")
+            return Rate(kind, None, events, at)
+        every = self.duration("a time or a number of events")
+        return Rate(kind, every, None, self.since(start))
+
+    # insert, delete, update, update or insert, return
+
+    def _output(self) -> Output:
+        start = self.token.start
+        kind = self.expect_word(*OUTPUTS)
+        if kind == "return":
+            return Output("return", None, self._event_type(), (), None, self.since(start))
+        if kind == "insert":
+            events = self._event_type()
+            self.expect_word("into")
+            target = self.stream_name()
+            return Output("insert", target, events, (), None, self.since(start))
+        return self._change(kind, start, with_events=True)
+
+    def _change(self, kind: str, start: int, *, with_events: bool) -> Output:
+        if kind == "update" and self.take_word("or"):
+            self.expect_word("insert")
+            self.expect_word("into")
+            kind = "upsert"
+        target = self.stream_name("the name of a table")
+        events = "current"
+        if with_events and self.take_word("for"):
+            events = self._event_type()
+        assignments = self._assignments() if kind != "delete" else ()
+        on: Expression | None = None
+        if self.take_word("on"):
+            on = self.expression()
+        elif kind != "delete":
+            self.fail("'on' and a condition")
+        return Output(kind, target, events, assignments, on, self.since(start))
+
+    def _event_type(self) -> str:
+        if not self.at_word("all", "expired", "current", "events"):
+            return "current"
+        kind = "current"
+        if not self.at_word("events"):
+            kind = self.expect_word("all", "expired", "current")
+        self.expect_word("events")
+        return kind
+
+    def output_event_type(self) -> str:
+        """Where the type must follow: after `output` of a named window."""
+        if not self.at_word("all", "expired", "current", "events"):
+            self.fail("'all events', 'expired events' or 'current events'")
+        return self._event_type()
+
+    def _assignments(self) -> tuple[Assignment, ...]:
+        found: list[Assignment] = []
+        if self.take_word("set"):
+            found.append(self._assignment())
+            while self.take_op(","):
+                found.append(self._assignment())
+        return tuple(found)
+
+    def _assignment(self) -> Assignment:
+        start = self.token.start
+        target = self.attribute()
+        self.expect_op("=")
+        return Assignment(target, self.expression(), self.since(start))
+
+    # partition with (...) begin ... end
+
+    def partition(self, annotations: tuple[Annotation, ...]) -> Partition:
+        start = annotations[0].at[0] if annotations else self.token.start
+        self.expect_word("partition")
+        self.expect_word("with")
+        self.expect_op("(")
+        keys = [self._partition_key()]
+        while self.take_op(","):
+            keys.append(self._partition_key())
+        self.expect_op(")")
+        self.expect_word("begin")
+        queries: list[Query] = []
+        while not self.at_word("end") and not self.at_end():
+            with self.recovering("end"):
+                queries.append(self.query(self.annotations()))
+                if not self.at_word("end") and not self.at_op(";"):
+                    self.fail("';' or 'end'")
+            self.take_op(";")
+        self.expect_word("end")
+        at = self.since(start)
+        if not queries and not self.report.failed:
+            self.report.error(at, "a partition holds at least one query")
+        return Partition(annotations, tuple(keys), tuple(queries), at)
+
+    def _partition_key(self) -> PartitionKey:
+        start = self.token.start
+        value: Expression | None = self.expression()
+        ranges: list[RangeKey] = []
+        if self.at_word("as"):
+            assert value is not None
+            ranges = self._ranges(value)
+            value = None
+        self.expect_word("of")
+        stream = self.stream_name()
+        return PartitionKey(stream, value, tuple(ranges), self.since(start))
+
+    def _ranges(self, first: Expression) -> list[RangeKey]:
+        found: list[RangeKey] = []
+        condition = first
+        while True:
+            self.expect_word("as")
+            label = self.expect_string("a label in quotes")
+            found.append(RangeKey(condition, label, self.since(condition.at[0])))
+            if not self.take_word("or"):
+                return found
+            condition = self.expression()
+
+    # On demand: one query against tables, named windows and aggregations.
+
+    def on_demand(self) -> OnDemand:
+        start = self.token.start
+        if not self.take_word("from"):
+            selection = self.selection()
+            return OnDemand(
+                selection=selection, output=self._on_demand_output(), at=self.since(start)
+            )
+        store: Name = self.stream_name("the name of a table, window or aggregation")
+        alias = self.expect_name("an alias").value if self.take_word("as") else ""
+        on = self.expression() if self.take_word("on") else None
+        within, per = self.time_range()
+        selection = self.selection()
+        output = self._on_demand_output() if self.at_word(*OUTPUTS[:3]) else None
+        return OnDemand(store, alias, on, within, per, selection, output, self.since(start))
+
+    def _on_demand_output(self) -> Output:
+        start = self.token.start
+        kind = self.expect_word(*OUTPUTS[:3])
+        if kind == "insert":
+            self.expect_word("into")
+            target = self.stream_name("the name of a table")
+            return Output("insert", target, at=self.since(start))
+        return self._change(kind, start, with_events=False)

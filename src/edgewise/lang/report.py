@@ -1,0 +1,93 @@
+"""Problems found in one app, collected so that one run reports them all.
+
+A check that cannot go on calls `fail`, which notes the problem and raises `Refused`; the clause
+above it catches that with `attempt` and goes on with the next clause.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from edgewise.errors import AppError, Problem
+from edgewise.lang.source import At, Source
+
+PROBLEMS_MAX = 50  # more than a person reads; a broken file must not flood a terminal
+
+
+class Refused(Exception):
+    """What cannot go on; its problem is already in the report, or follows from one that is."""
+
+
+class Report:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._errors: list[Problem] = []
+        self._count = 0
+        self._warnings: list[Problem] = []
+
+    def error(self, at: At, message: str, hint: str = "") -> None:
+        problem = Problem(self.source.span(at), message, hint)
+        self._count += 1
+        if len(self._errors) < PROBLEMS_MAX and problem not in self._errors:
+            self._errors.append(problem)
+
+    def warn(self, at: At, message: str, hint: str = "") -> None:
+        problem = Problem(self.source.span(at), message, hint, severity="warning")
+        if len(self._warnings) < PROBLEMS_MAX and problem not in self._warnings:
+            self._warnings.append(problem)
+
+    def fail(self, at: At, message: str, hint: str = "") -> NoReturn:
+        self.error(at, message, hint)
+        raise Refused
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Go on after this block even when something in it was refused."""
+        try:
+            yield
+        except Refused:
+            return
+
+    @property
+    def failed(self) -> bool:
+        return bool(self._errors)
+
+    @property
+    def count(self) -> int:
+        """Grows with every error, also those beyond the limit."""
+        return self._count
+
+    @property
+    def full(self) -> bool:
+        return len(self._errors) >= PROBLEMS_MAX
+
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(sorted(self._errors, key=_place))
+
+    def warnings(self) -> tuple[Problem, ...]:
+        return tuple(sorted(self._warnings, key=_place))
+
+    def raise_errors(self) -> None:
+        if self._errors:
+            raise AppError(self.errors(), self.source.text, self.source.file)
+
+
+def _place(problem: Problem) -> tuple[int, int]:
+    return problem.span.line, problem.span.column
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint with the closest known name, empty where none is close."""
+    names = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return f"did you mean '{names[close[0]]}'?" if close else ""
+
+
+def one_of(names: Iterable[str], limit: int = 8) -> str:
+    """`known: a, b, c`, cut where a list would no longer help."""
+    listed = list(names)
+    more = ", ..." if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + more
