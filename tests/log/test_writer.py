@@ -235,7 +235,7 @@ def test_a_retention_that_was_broken_off_is_finished_on_open(tmp_path, monkeypat
     config = LogConfig(segment_bytes_max=6_000, retain_bytes=1)
     writer = filled(tmp_path, config=config)
 
-    def die(path):
+    def die(path, missing_ok=False):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -1,8 +1,9 @@
 """Names, locks and syncs of a log's directory: the only place that knows where a log's files lie.
 
-lock                          held by the writer (flock), its text is the writer's process id
-head                          how far readers may read, see `head.py`
-00000000000000004096.seg      a segment, named by its first offset, see `frame.py`
+- `lock`: held by the writer (flock), its text is the writer's process id
+- `head`: how far readers may read, see `head.py`
+- `00000000000000004096.seg`: a segment, named by its first offset, see `frame.py`
+- `00000000000000000000.parquet`: a ledger that was moved to Parquet, see `parquet.py`
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 from edgewise.errors import LogLocked
 
 SUFFIX = ".seg"
+PARQUET = ".parquet"
+_KINDS = (SUFFIX[1:], PARQUET[1:])
 LOCK = "lock"
 _VECTORS_MAX = 512  # of 1024 that Linux takes in one call
 # A reader that settles a log after a power loss holds the lock for an instant.
@@ -29,10 +32,21 @@ def segment_path(directory: Path, base: int) -> Path:
     return directory / f"{base:020d}{SUFFIX}"
 
 
+def parquet_path(directory: Path, base: int) -> Path:
+    return directory / f"{base:020d}{PARQUET}"
+
+
+def ledger_path(directory: Path, base: int) -> Path:
+    """The file that holds a ledger now; the segment file when there is neither."""
+    moved = parquet_path(directory, base)
+    segment = segment_path(directory, base)
+    return moved if moved.exists() and not segment.exists() else segment
+
+
 def segment_bases(directory: Path) -> list[int]:
-    """First offsets of all segments, oldest first."""
-    names = (n for n in os.listdir(directory) if n.endswith(SUFFIX))  # noqa: PTH208  Path is slow
-    return sorted(int(n[: -len(SUFFIX)]) for n in names)
+    """First offsets of all segments and ledgers, oldest first."""
+    names = (n.partition(".") for n in os.listdir(directory))  # noqa: PTH208  Path is slow
+    return sorted({int(stem) for stem, _, kind in names if kind in _KINDS})
 
 
 def sync_directory(directory: Path) -> None:
@@ -70,22 +84,34 @@ def write_all(fd: int, buffers: list[object], position: int) -> int:
     return total
 
 
+def take_over_lock(directory: Path) -> int:
+    """A new lock in place of the one that another writer may still hold on the old file."""
+    young = directory / f"{LOCK}.tmp"
+    fd = os.open(young, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    young.rename(directory / LOCK)
+    return fd
+
+
 def take_writer_lock(directory: Path) -> int:
     """The locked file; closing it gives the lock back, so does the death of the process."""
     path = directory / LOCK
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    holder = "unknown"
     for attempt in range(_LOCK_TRIES_MAX):
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever takes the log over puts a new file in place: a lock on the old one is void.
+            if os.path.samestat(os.fstat(fd), path.stat()):
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+                return fd
         except BlockingIOError:
-            if attempt + 1 < _LOCK_TRIES_MAX:
-                time.sleep(_LOCK_PAUSE_S)
-            continue
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-        return fd
-    holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
-    os.close(fd)
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or holder
+        os.close(fd)
+        if attempt + 1 < _LOCK_TRIES_MAX:
+            time.sleep(_LOCK_PAUSE_S)
     raise LogLocked(
         f"{directory}: process {holder} writes this log, and a log has one writer; "
         "stop that process or use another directory"

@@ -24,6 +24,7 @@ NAME = "head"
 PAGE_BYTES = 4096
 SLOTS = (0, 512)
 _BELL_AT = 1024
+_FENCE_AT = 2048
 _SLOT = struct.Struct("<8sQQQqQQQ")
 _MAGIC = b"EWHEAD1\0"
 _READ_TRIES_MAX = 200
@@ -78,9 +79,18 @@ class HeadFile:
         slots = [s for s in (_parse(page, at) for at in SLOTS) if s]
         if not slots:
             return None
-        number, head = max(slots)
+        # A writer that lost the log may publish once more: its epoch is lower and does not count.
+        number, head = max(slots, key=lambda s: (s[1].epoch, s[0]))
         self._number = max(self._number, number)
         return head
+
+    @property
+    def fence(self) -> int:
+        """The lowest epoch that may append."""
+        return int.from_bytes(self._page[_FENCE_AT : _FENCE_AT + 8], "little")
+
+    def raise_fence(self, epoch: int) -> None:
+        self._page[_FENCE_AT : _FENCE_AT + 8] = max(epoch, self.fence).to_bytes(8, "little")
 
     def read(self) -> Head:
         for _ in range(_READ_TRIES_MAX):

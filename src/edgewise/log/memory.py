@@ -14,7 +14,7 @@ from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogBatch, LogConfig
 from edgewise.log.producers import Producers
-from edgewise.log.rows import clock_within, fitted, parts_of, schema_difference
+from edgewise.log.rows import clock_within, cut_batch, fitted, parts_of, schema_difference
 
 
 class MemoryLog:
@@ -168,10 +168,8 @@ class MemoryReader:
     ) -> Iterator[LogBatch]:
         at = bisect.bisect_right(batches, start, key=lambda b: b.first) - 1
         for batch in batches[max(at, 0) :]:
-            first = max(start, batch.first)
-            stop = min(end, batch.first + batch.rows.num_rows)
-            if first >= stop:
+            if max(start, batch.first) >= end:
                 return
-            clock = clock_within(batch.rows, first - batch.first, batch.clock_before)
-            rows = batch.rows.slice(first - batch.first, stop - first)
-            yield LogBatch(first, clock, rows.select(columns) if columns else rows)
+            cut = cut_batch(batch, start, end)
+            rows = cut.rows.select(columns) if columns else cut.rows
+            yield LogBatch(cut.first, cut.clock_before, rows)

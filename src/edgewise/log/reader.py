@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.errors import LogCorrupt, LogError, OutOfRange
+from edgewise.event.arrow import TS
 from edgewise.event.position import Position
 from edgewise.log.api import DEFAULTS, LogBatch
-from edgewise.log.files import no_writer, segment_bases, segment_path
+from edgewise.log.files import no_writer, parquet_path, segment_bases, segment_path
 from edgewise.log.head import NAME, Head, HeadFile
-from edgewise.log.rows import clock_within
+from edgewise.log.parquet import ParquetView
+from edgewise.log.rows import as_schema, cut_batch
 from edgewise.log.scan import scan
 from edgewise.log.view import SegmentView
 
@@ -29,7 +31,8 @@ class SegmentReader:
         self._directory = directory
         self._head = head
         self._settled: Head | None = None
-        self._views: dict[int, SegmentView] = {}
+        self._views: dict[int, SegmentView | ParquetView] = {}
+        self._epoch = 0
         self._bases: list[int] = []
         self._bases_of: tuple[int, int] = (-1, -1)
         self._lock = threading.Lock()
@@ -60,13 +63,9 @@ class SegmentReader:
         self._check(offset, offset, head)
         if offset == head.offset:
             return head.clock
-        view = self._view(offset)
-        for frame, window in view.frames(offset):
-            if frame.first == offset:
-                return frame.clock_before
-            rows = view.load(frame, window)
-            return clock_within(rows, offset - frame.first, frame.clock_before)
-        raise LogCorrupt(f"{view.path}: offset {offset} is missing")
+        for batch in self._read(offset, offset + 1, [TS]):
+            return batch.clock_before
+        raise AssertionError(f"no batch for offset {offset}")
 
     def read(self, start: int, end: int, columns: list[str] | None = None) -> Iterator[LogBatch]:
         self._check(start, end, self._now())
@@ -141,40 +140,56 @@ class SegmentReader:
         while at < end:
             view = self._view(at)
             before = at
-            for frame, window in view.frames(at):
-                if frame.first > at:
+            for batch in view.batches(at):
+                if batch.first > at:
                     break
-                rows = view.load(frame, window)
-                skip = at - frame.first
-                clock = clock_within(rows, skip, frame.clock_before)
-                stop = min(end, frame.next)
-                if skip or stop < frame.next:
-                    rows = rows.slice(skip, stop - at)
-                yield LogBatch(at, clock, rows.select(columns) if columns else rows)
-                at = stop
+                cut = cut_batch(batch, at, end)
+                at += cut.rows.num_rows
+                rows = as_schema(cut.rows, self._schema)
+                yield LogBatch(
+                    cut.first, cut.clock_before, rows.select(columns) if columns else rows
+                )
                 if at >= end:
                     return
             if at == before:
                 raise LogCorrupt(f"{view.path}: offset {at} is missing")
 
-    def _view(self, offset: int) -> SegmentView:
+    def _view(self, offset: int) -> SegmentView | ParquetView:
         """The segment that holds an offset, opened as far as it is durable."""
         head = self._now()
         with self._lock:
             base = self._base_of(offset, head)
             active = base == head.segment
             view = self._views.pop(base, None)
+            if active and head.epoch != self._epoch:
+                view, self._epoch = None, head.epoch  # a new writer may have replaced the file
             if view is None:
-                path = segment_path(self._directory, base)
-                view = SegmentView(path, durable_bytes=head.segment_bytes if active else None)
-            elif active:
+                view = self._open(base, head.segment_bytes if active else None)
+            elif isinstance(view, SegmentView) and active:
                 view.extend(head.segment_bytes)
-            elif view.footer is None:
-                view.seal()
+            elif isinstance(view, SegmentView) and view.footer is None:
+                view = self._sealed(view, base)
             self._views[base] = view
             while len(self._views) > VIEWS_MAX:
                 del self._views[next(iter(self._views))]
             return view
+
+    def _open(self, base: int, durable_bytes: int | None) -> SegmentView | ParquetView:
+        try:
+            path = segment_path(self._directory, base)
+            return SegmentView(path, durable_bytes=durable_bytes)
+        except OutOfRange:
+            moved = parquet_path(self._directory, base)
+            if not moved.exists():
+                raise
+            return ParquetView(moved)
+
+    def _sealed(self, view: SegmentView, base: int) -> SegmentView | ParquetView:
+        try:
+            view.seal()
+        except OutOfRange:
+            return self._open(base, None)
+        return view
 
     def _base_of(self, offset: int, head: Head) -> int:
         if offset >= head.segment:

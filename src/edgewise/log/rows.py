@@ -5,12 +5,15 @@ from __future__ import annotations
 import zlib
 from typing import Any, NamedTuple
 
+import msgspec
 import pyarrow as pa
 
 from edgewise.errors import LogError
 from edgewise.event.arrow import SYSTEM_COUNT, TS
-from edgewise.log.api import CLOCK_NONE
+from edgewise.log.api import CLOCK_NONE, LogBatch
 from edgewise.log.frame import BODY_BYTES_MAX, TS_MAX
+
+DEFAULT_KEY = b"edgewise.default"
 
 
 class Part(NamedTuple):
@@ -78,6 +81,47 @@ def _range(times: Any) -> tuple[int, int]:
         return TS_MAX, CLOCK_NONE
     values = times.to_numpy()
     return int(values.min()), int(values.max())
+
+
+def cut_batch(batch: LogBatch, start: int, end: int) -> LogBatch:
+    """The part of a stored batch that lies in offsets `start` up to and without `end`."""
+    first = max(start, batch.first)
+    skip, count = first - batch.first, min(end - first, batch.first + batch.rows.num_rows - first)
+    if not skip and count == batch.rows.num_rows:
+        return batch
+    clock = clock_within(batch.rows, skip, batch.clock_before)
+    return LogBatch(first, clock, batch.rows.slice(skip, count))
+
+
+def default_of(field: Any) -> Any:
+    """What a row from before the attribute was added has for it; null if nothing was said."""
+    said = (field.metadata or {}).get(DEFAULT_KEY)
+    return None if said is None else msgspec.json.decode(said)
+
+
+def with_defaults(schema: Any, defaults: dict[str, Any]) -> Any:
+    """The schema with the defaults of attributes that were added, which readers fill in."""
+    for name, value in defaults.items():
+        at = schema.get_field_index(name)
+        if at < SYSTEM_COUNT:
+            raise LogError(f"there is no attribute '{name}' to give a default")
+        field = schema.field(at)
+        pa.scalar(value, field.type)  # refuses a default of another type
+        said = {**(field.metadata or {}), DEFAULT_KEY: msgspec.json.encode(value)}
+        schema = schema.set(at, field.with_metadata(said))
+    return schema
+
+
+def as_schema(rows: Any, schema: Any) -> Any:
+    """Rows of an older or younger schema as a reader wants them: defaults filled in, rest left."""
+    if rows.schema.equals(schema):
+        return rows
+    arrays = []
+    for field in schema:
+        at = rows.schema.get_field_index(field.name)
+        missing = pa.scalar(default_of(field), field.type)
+        arrays.append(rows.column(at) if at >= 0 else pa.repeat(missing, rows.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def clock_within(rows: Any, count: int, clock_before: int) -> int:

@@ -20,6 +20,7 @@ import msgspec
 import pyarrow as pa
 
 from edgewise.errors import LogCorrupt, OutOfRange
+from edgewise.log.api import LogBatch
 from edgewise.log.frame import (
     TRAILER_BYTES,
     Damaged,
@@ -133,6 +134,11 @@ class SegmentView:
             self._note(frame)
             if frame.next > start:
                 yield frame, window
+
+    def batches(self, start: int) -> Iterator[LogBatch]:
+        """Stored batches, whole, from the one that holds `start` on."""
+        for frame, window in self.frames(start):
+            yield LogBatch(frame.first, frame.clock_before, self.load(frame, window))
 
     def load(self, frame: Frame, window: Window) -> Any:
         """The rows of a frame; checked the first time this reader comes by."""

@@ -8,14 +8,13 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from edgewise.errors import LogCorrupt, LogError, LogFull
+from edgewise.errors import LogCorrupt, LogError, LogFull, LogLocked
 from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
@@ -23,11 +22,14 @@ from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig
 from edgewise.log.commit import GroupCommit, Pending
 from edgewise.log.files import (
     FULL_ERRORS,
+    ledger_path,
     make_directory,
+    parquet_path,
     segment_bases,
     segment_path,
     sync_data,
     sync_directory,
+    take_over_lock,
     take_writer_lock,
     write_all,
 )
@@ -39,26 +41,17 @@ from edgewise.log.frame import (
     pack_trailer,
 )
 from edgewise.log.head import Head, HeadFile
+from edgewise.log.ledger import read_footer
 from edgewise.log.producers import Producers
-from edgewise.log.rows import Part, fitted, parts_of, schema_difference
+from edgewise.log.recovery import Cut, detach, evolved, judge, without_strays
+from edgewise.log.rows import Part, fitted, parts_of
 from edgewise.log.scan import Scan, Tally, scan
-from edgewise.log.view import SegmentView
 
 logger = logging.getLogger(__name__)
 
 
 def wall_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A torn tail that was cut away when the log was opened."""
-
-    file: Path
-    position: int
-    bytes: int
-    reason: str
 
 
 class _Append(Pending):
@@ -77,7 +70,14 @@ class SegmentWriter:
     """Use `SegmentWriter.open`. Appends may come from many threads."""
 
     def __init__(
-        self, directory: Path, schema: Schema, config: LogConfig, now_ms: Callable[[], int]
+        self,
+        directory: Path,
+        schema: Schema,
+        config: LogConfig,
+        *,
+        defaults: dict[str, Any],
+        take_over: bool,
+        now_ms: Callable[[], int],
     ) -> None:
         self.directory = directory
         self.cut: Cut | None = None
@@ -88,10 +88,10 @@ class SegmentWriter:
         self._disk = threading.Lock()
         self._fd = -1
         make_directory(directory)
-        self._lock_fd = take_writer_lock(directory)
+        self._lock_fd = (take_over_lock if take_over else take_writer_lock)(directory)
         try:
             self._head = HeadFile(directory, writable=True)
-            self._recover()
+            self._recover(defaults, take_over=take_over)
         except BaseException:
             self._release()
             raise
@@ -104,9 +104,19 @@ class SegmentWriter:
         schema: Schema,
         config: LogConfig = DEFAULTS,
         *,
+        defaults: dict[str, Any] | None = None,
+        take_over: bool = False,
         now_ms: Callable[[], int] = wall_ms,
     ) -> SegmentWriter:
-        return cls(Path(directory), schema, config, now_ms)
+        """`defaults` for attributes that were added at the end of the schema since.
+
+        `take_over` fences a writer that lost its lease but may not know it: from now on it cannot
+        append. Only for those who hold the lease; everybody else is refused while one writes.
+        """
+        return cls(
+            Path(directory), schema, config,
+            defaults=defaults or {}, take_over=take_over, now_ms=now_ms,
+        )  # fmt: skip
 
     @property
     def schema(self) -> Any:
@@ -142,7 +152,7 @@ class SegmentWriter:
         with self._disk:
             self._usable()
             bases = segment_bases(self.directory)
-            sizes = [segment_path(self.directory, b).stat().st_size for b in bases]
+            sizes = [ledger_path(self.directory, b).stat().st_size for b in bases]
             total, drop = sum(sizes), 0
             for at, base in enumerate(bases[:-1]):
                 large = config.retain_bytes and total > config.retain_bytes
@@ -163,17 +173,25 @@ class SegmentWriter:
 
     # --- opening
 
-    def _recover(self) -> None:
+    def _recover(self, defaults: dict[str, Any], *, take_over: bool) -> None:
         known = self._head.peek()
-        for rest in self.directory.glob("*.tmp"):
+        for rest in (*self.directory.glob("*.tmp"), *self.directory.glob("*.parquet-young")):
             rest.unlink()
-        bases = segment_bases(self.directory)
+        if take_over:
+            # First the fence, then the scan: what the old writer acknowledged before is found.
+            self._head.raise_fence(1 + max(known.epoch if known else 0, self._head.fence))
+        bases = without_strays(self.directory, known)
         if not bases:
             self._start_empty(known)
         else:
+            if take_over:
+                detach(segment_path(self.directory, bases[-1]))
             self._earliest = max(bases[0], known.earliest if known else 0)
-            self._adopt(scan(segment_path(self.directory, bases[-1]), self._limit()), known)
+            found = scan(segment_path(self.directory, bases[-1]), self._limit())
+            self._adopt(found, known, defaults)
+        self._head.raise_fence(self._epoch)
         self._publish()
+        self._publish()  # both slots are of this epoch now
         self._head.sync()
         sync_directory(self.directory)
         gone = [b for b, after in itertools.pairwise(bases) if after <= self._earliest]
@@ -189,56 +207,35 @@ class SegmentWriter:
                 f"{self.directory}: the head says offset {known.offset}, but there is no segment "
                 "file; restore the files or remove the directory"
             )
-        self._epoch = known.epoch + 1 if known else 1
+        self._epoch = max(known.epoch + 1 if known else 1, self._head.fence)
         self._earliest = 0
         self._sealed_ms = 0
         self._producers = Producers(self._limit())
         self._create(0, CLOCK_NONE)
 
-    def _adopt(self, found: Scan, known: Head | None) -> None:
+    def _adopt(self, found: Scan, known: Head | None, defaults: dict[str, Any]) -> None:
         """Go on where the last writer stopped."""
         stored = pa.ipc.read_schema(pa.py_buffer(found.header.schema))
-        difference = schema_difference(stored, self._schema)
-        if difference:
-            raise LogError(f"{self.directory}: the log has another schema: {difference}")
-        if found.damaged:
-            self._judge(found, known)
+        self._schema = evolved(self.directory, stored, self._schema, defaults)
+        self.cut = judge(found, known)
         tally = found.tally
-        self._epoch = 1 + max(found.header.epoch, tally.epoch_last, known.epoch if known else 0)
+        epochs = (found.header.epoch, tally.epoch_last, known.epoch if known else 0)
+        self._epoch = max(1 + max(epochs), self._head.fence)
         self._tally, self._producers = tally, found.producers
         self._sealed_ms = 0
         self._fd = os.open(found.path, os.O_RDWR | os.O_CLOEXEC)
-        if found.damaged:
+        if self.cut:
             os.ftruncate(self._fd, tally.position)
         os.fsync(self._fd)
-        if known and known.segment == tally.base and known.offset > tally.offset:
-            logger.error(
-                "%s: %d acknowledged events are gone, offsets %d to %d: the disk lost what it "
-                "had confirmed",
-                found.path, known.offset - tally.offset, tally.offset, known.offset,
-            )  # fmt: skip
         if found.sealed:
-            os.close(self._fd)
+            self._close_segment()
             self._create(tally.offset, tally.clock)
-
-    def _judge(self, found: Scan, known: Head | None) -> None:
-        """A torn tail is cut and said; damage to what was durable is for a person to decide."""
-        assert found.damaged
-        at = found.damaged.position
-        durable = found.durable
-        if known and known.segment == found.tally.base:
-            durable = max(durable, known.segment_bytes)
-        if at < durable and not found.damaged.short:
-            raise LogCorrupt(
-                f"{found.path}: {found.damaged}, and this was durable once; restore the file "
-                "from a copy"
-            )
-        end = found.tally.position
-        self.cut = Cut(found.path, end, found.file_bytes - end, found.damaged.reason)
-        logger.warning(
-            "%s: cut a torn tail of %d bytes at byte %d (%s); the log goes on at offset %d",
-            found.path, self.cut.bytes, end, found.damaged.reason, found.tally.offset,
-        )  # fmt: skip
+        elif len(stored) < len(self._schema) and tally.frames:
+            self._roll()
+        elif len(stored) < len(self._schema):
+            self._close_segment()
+            found.path.unlink()
+            self._create(tally.offset, tally.clock)
 
     # --- appending; `_disk` is held
 
@@ -291,6 +288,7 @@ class SegmentWriter:
                 os.fsync(self._fd)
             except OSError as second:
                 self._failed = f"{self.directory}: {error}, then {second}; reopen the log"
+            self._not_fenced()  # else the new writer's tidying would look like a broken disk
             if isinstance(error, OSError) and error.errno in FULL_ERRORS:
                 raise LogFull(
                     f"{self.directory}: no room ({error.strerror}); nothing was appended, "
@@ -304,8 +302,16 @@ class SegmentWriter:
             raise
 
     def _usable(self) -> None:
+        self._not_fenced()
         if self._failed or self._fd < 0:
             raise LogError(self._failed or f"{self.directory}: the log is closed")
+
+    def _not_fenced(self) -> None:
+        if self._head.fence > self._epoch:
+            raise LogLocked(
+                f"{self.directory}: a writer of epoch {self._head.fence} took over from epoch "
+                f"{self._epoch}; nothing was appended"
+            )
 
     def _write(self, fresh: list[_Append]) -> None:
         tally = self._tally
@@ -331,6 +337,7 @@ class SegmentWriter:
         try:
             write_all(self._fd, buffers, durable)
             sync_data(self._fd)
+            self._not_fenced()
         except BaseException:
             for entry in fresh:
                 entry.answer = None
@@ -366,6 +373,9 @@ class SegmentWriter:
         )  # fmt: skip
         write_all(old_fd, [*footer, pack_trailer(old.position)], old.position)
         sync_data(old_fd)
+        self._not_fenced()
+        for stray in (b for b in segment_bases(self.directory) if b > old.base):
+            segment_path(self.directory, stray).unlink()  # of a writer that was fenced in here
         self._create(old.offset, old.clock)
         os.close(old_fd)
         self._publish()
@@ -382,25 +392,39 @@ class SegmentWriter:
             clock_before=clock,
         )  # fmt: skip
         path = segment_path(self.directory, base)
-        young = path.with_suffix(".tmp")
+        young = path.with_suffix(f".{self._epoch}.tmp")
         fd = os.open(young, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
+            made = False
             size = write_all(fd, list(frame), 0)
             os.fsync(fd)
-            young.rename(path)
+            self._name(young, path)
+            made = True
+            young.unlink()
             sync_directory(self.directory)
         except BaseException:
             os.close(fd)
             young.unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
+            if made:
+                path.unlink(missing_ok=True)
             raise
         self._fd = fd
         self._tally = Tally(base, base, clock, size)
 
+    def _name(self, young: Path, path: Path) -> None:
+        """Unlike a rename, a link never replaces what a later writer made."""
+        try:
+            os.link(young, path)
+        except FileExistsError:
+            if scan(path, 1).header.epoch >= self._epoch:
+                raise
+            path.unlink()  # made by a writer that was fenced meanwhile: it acknowledged nothing
+            os.link(young, path)
+
     def _aged(self, base: int, now_ms: int) -> bool:
         if not self._config.retain_ms:
             return False
-        footer = SegmentView(segment_path(self.directory, base)).footer
+        footer = read_footer(self.directory, base)
         return footer is not None and footer.sealed_ms < now_ms - self._config.retain_ms
 
     def _drop(self, bases: list[int], earliest: int) -> None:
@@ -408,15 +432,21 @@ class SegmentWriter:
         self._publish()  # first, so that a reader is told before the file is gone
         self._head.sync()
         for base in bases:
-            segment_path(self.directory, base).unlink()
+            parquet_path(self.directory, base).unlink(missing_ok=True)
+            segment_path(self.directory, base).unlink(missing_ok=True)
         sync_directory(self.directory)
         logger.info(
             "%s: retention removed %d segments, offsets start at %d",
             self.directory, len(bases), earliest,
         )  # fmt: skip
 
+    def _close_segment(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
     def _release(self) -> None:
-        for fd in (self._fd, self._lock_fd):
-            if fd >= 0:
-                os.close(fd)
-        self._fd = self._lock_fd = -1
+        self._close_segment()
+        fd, self._lock_fd = self._lock_fd, -1
+        if fd >= 0:
+            os.close(fd)

@@ -1,0 +1,102 @@
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from edgewise.errors import LogCorrupt
+from edgewise.log import parquet
+from edgewise.log.api import CLOCK_NONE, LogConfig
+from edgewise.log.files import parquet_path, segment_bases, segment_path
+from edgewise.log.laws import SCHEMA, everything, rows_of
+from edgewise.log.parquet import ParquetView, move_to_parquet
+from edgewise.log.segment import SegmentReader, SegmentWriter
+
+ROWS = 400
+
+
+@pytest.fixture(params=[7, 10**6], ids=["many groups", "one group"])
+def log(tmp_path, request, monkeypatch):
+    monkeypatch.setattr(parquet, "GROUP_ROWS_MAX", request.param)
+    writer = SegmentWriter.open(tmp_path, SCHEMA, LogConfig(segment_bytes_max=10_000))
+    for at in range(0, ROWS, 10):
+        writer.append(rows_of([(t * 37) % 100 for t in range(at, at + 10)]))
+    writer.close()
+    return tmp_path
+
+
+def test_a_reader_does_not_see_the_difference(log):
+    running = SegmentReader.open(log)
+    before = everything(running)
+    clocks = [running.clock(at) for at in range(ROWS + 1)]
+    bases = segment_bases(log)
+    for base in bases[:-1]:
+        assert move_to_parquet(log, base)
+        assert not segment_path(log, base).exists()
+        assert not move_to_parquet(log, base)
+    for reader in (SegmentReader.open(log), running):
+        assert everything(reader).equals(before)
+        assert [reader.clock(at) for at in range(ROWS + 1)] == clocks
+        for start in range(0, ROWS, 23):
+            for batch in reader.read(start, min(start + 50, ROWS)):
+                wanted = max(before.column("_ts").to_pylist()[: batch.first], default=CLOCK_NONE)
+                assert batch.clock_before == wanted
+                assert batch.rows.schema.equals(reader.schema, check_metadata=True)
+    writer = SegmentWriter.open(log, SCHEMA)
+    assert writer.append(rows_of([5])).first == ROWS
+    writer.close()
+
+
+def test_other_tools_read_the_file_as_it_is(log):
+    base, end = segment_bases(log)[:2]
+    rows = everything(SegmentReader.open(log)).slice(base, end - base)
+    move_to_parquet(log, base)
+    frame = pd.read_parquet(parquet_path(log, base))
+    assert list(frame.columns) == rows.schema.names
+    assert frame["_ts"].tolist() == rows.column("_ts").to_pylist()
+    assert pq.read_table(parquet_path(log, base)).equals(rows)
+
+
+def test_retention_drops_moved_ledgers_too(log):
+    bases = segment_bases(log)
+    move_to_parquet(log, bases[0])
+    writer = SegmentWriter.open(log, SCHEMA, LogConfig(retain_ms=1))
+    assert writer.retain(2**60) == len(bases) - 1
+    assert segment_bases(log) == bases[-1:]
+    writer.close()
+
+
+def test_a_flipped_byte_is_found(log):
+    base = segment_bases(log)[0]
+    move_to_parquet(log, base)
+    path = parquet_path(log, base)
+    whole = path.read_bytes()
+    for at in range(40, len(whole), len(whole) // 9):
+        data = bytearray(whole)
+        data[at] ^= 8
+        path.write_bytes(data)
+        try:
+            rows = everything(SegmentReader.open(log))
+        except LogCorrupt as error:
+            assert path.name in str(error)
+        else:
+            path.write_bytes(whole)
+            assert rows.equals(everything(SegmentReader.open(log))), at
+
+
+def test_a_move_that_comes_back_different_keeps_the_segment(log, monkeypatch):
+    base = segment_bases(log)[0]
+    monkeypatch.setattr(ParquetView, "batches", lambda *_: iter([SegmentBatch]))
+    with pytest.raises(LogCorrupt, match="came back different"):
+        move_to_parquet(log, base)
+    assert segment_path(log, base).exists()
+    assert not parquet_path(log, base).exists()
+
+
+class SegmentBatch:
+    first, clock_before, rows = -1, 0, rows_of([1])
+
+
+def test_a_file_that_is_no_ledger_is_said(tmp_path):
+    path = parquet_path(tmp_path, 0)
+    path.write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(LogCorrupt, match="the metadata is damaged"):
+        ParquetView(path)
