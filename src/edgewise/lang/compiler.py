@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from edgewise.errors import Problem
 from edgewise.lang.lower.app import lower_app
-from edgewise.lang.parse.app import parse_app
-from edgewise.lang.report import Report
+from edgewise.lang.lower.ondemand import lower_on_demand
+from edgewise.lang.parse.app import parse_app, parse_on_demand
+from edgewise.lang.report import Refused, Report
 from edgewise.lang.source import Source, substitute
 from edgewise.plan.functions import FUNCTIONS, FunctionTable
-from edgewise.plan.nodes import App
+from edgewise.plan.nodes import App, OnDemandQuery
 
 NO_VARIABLES: Mapping[str, str] = {}
 
@@ -44,3 +45,18 @@ def compile_app(
     app = lower_app(report, tree, functions)
     report.raise_errors()
     return Compiled(app, report.warnings())
+
+
+def compile_query(
+    text: str, app: App, file: str = "<query>", functions: FunctionTable = FUNCTIONS
+) -> OnDemandQuery:
+    """One on-demand query against what `app` holds; AppError where it has problems."""
+    report = Report(Source(text, file))
+    tree = parse_on_demand(report)
+    report.raise_errors()
+    assert tree is not None
+    try:
+        return lower_on_demand(report, tree, app, functions)
+    except Refused:
+        report.raise_errors()
+        raise

@@ -224,7 +224,7 @@ def _check_arity(report: Report, at: At, function: Function, given: int) -> None
         wanted = f"at least {least}"
     else:
         wanted = str(least) if least == most else f"{least} to {most}"
-    plural = "argument" if wanted == "1" else "arguments"
+    plural = "argument" if wanted.endswith("1") else "arguments"
     report.fail(at, f"'{function.name}' takes {wanted} {plural}, not {given}")
 
 

@@ -22,7 +22,11 @@ def lower_selection(context: Context, text: Selection | None, at: At) -> nodes.S
     report = context.report
     selection = text or EVERYTHING
     before = report.count
-    items = _items(context, selection.items) if selection.items else _all(context, at)
+    items = (
+        _items(context, selection.items)
+        if selection.items
+        else _all(context, at if text is None else text.at)
+    )
     outputs = output_schema("", items)
     plain = context.without_aggregates("in 'group by'")
     group_by: list[Field] = []

@@ -49,10 +49,8 @@ class Symbols:
             self.entries[entry.name] = entry
             return
         line = self.report.source.span(before.at).line
-        article = "an" if before.kind == AGGREGATION else "a"
-        self.report.error(
-            entry.at, f"'{entry.name}' is already {article} {before.kind}, from line {line}"
-        )
+        message = f"'{entry.name}' is already {article(before.kind)}, from line {line}"
+        self.report.error(entry.at, message)
 
     def get(self, name: str) -> Entry | None:
         if name.startswith("#") or self.outer is None:
@@ -66,7 +64,8 @@ class Symbols:
             self._unknown(name, kinds)
         if entry.kind not in kinds:
             wanted = " or ".join(kinds)
-            self.report.fail(name.at, f"'{name.full}' is a {entry.kind}, not a {wanted}")
+            message = f"'{name.full}' is {article(entry.kind)}, not {article(wanted)}"
+            self.report.fail(name.at, message)
         if entry.schema is None:
             raise Refused
         return entry, entry.schema
@@ -85,3 +84,7 @@ class Symbols:
     def visible(self) -> list[Entry]:
         mine = list(self.entries.values())
         return mine if self.outer is None else [*mine, *self.outer.visible()]
+
+
+def article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -14,6 +14,8 @@ from edgewise.plan.exprs import Const, Expr, Field
 from edgewise.plan.nodes import Window
 from edgewise.plan.windows import WINDOWS, Form, Param, WindowSpec
 
+TOO_MANY = "too many arguments"
+
 
 def lower_window(context: Context, node: written.Call) -> Window:
     report = context.report
@@ -26,7 +28,8 @@ def lower_window(context: Context, node: written.Call) -> Window:
     misfits = [_misfit(params, spec.repeats, args) for params in spec.overloads]
     found = [m for m in misfits if m is not None]
     if len(found) == len(misfits):
-        place, problem = max(found, key=lambda m: m[0])  # the list that fits best says why
+        # The argument list that fits furthest says why, one of the right length before others.
+        place, problem = max(found, key=lambda m: (m[0], not m[1].startswith(TOO_MANY)))
         where = node.args[place].at if place < len(node.args) else node.at
         report.fail(where, f"#window.{spec.name}: {problem}", _usage(spec))
     rule = spec.rule(args) if spec.rule else ""
@@ -63,7 +66,7 @@ def _misfit(
     """The place of the first argument that does not fit and why; None where all fit."""
     for place, arg in enumerate(args):
         if place >= len(params) and not repeats:
-            return place, f"too many arguments, {len(args)} for {len(params)}"
+            return place, f"{TOO_MANY}, {len(args)} for {len(params)}"
         param = params[place] if place < len(params) else repeats[0]
         form = {
             Form.CONSTANT: isinstance(arg, Const),

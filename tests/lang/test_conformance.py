@@ -1,0 +1,23 @@
+"""Every app of the conformance set is planned, or refused, as it says."""
+
+import pytest
+from tests.lang.conformance import cases, problem
+from tests.lang.gaps import ACCEPTED, UNPLANNED
+
+pytestmark = pytest.mark.skipif(not cases("siddhi_cases"), reason="no conformance set here")
+
+
+@pytest.mark.parametrize("name", ["siddhi_cases", "generated"])
+def test_legal_apps_are_planned(name):
+    refused = {case["id"]: problem(case) for case in cases(name)}
+    refused = {i: text for i, text in refused.items() if text}
+    known = {case["id"] for case in cases(name)} & set(UNPLANNED)
+    assert set(refused) == known, refused
+
+
+def test_illegal_apps_are_refused_with_a_place():
+    accepted = {case["id"] for case in cases("invalid_apps") if not problem(case)}
+    assert accepted == set(ACCEPTED)
+    for case in cases("invalid_apps"):
+        if case["id"] not in ACCEPTED:
+            assert "^" in problem(case), case["id"]
