@@ -146,6 +146,12 @@ class Admission:
         if isinstance(framing, Refused):
             return framing
         columns = self._columns(body, framing)
+        return columns if isinstance(columns, Refused) else self.admitted(columns, at_us)
+
+    def admitted(self, found: Columns | list[Fault], at_us: int) -> Admitted | Refused:
+        """What a reader found, stamped; any mapper ends here."""
+        limits = self._limits
+        columns = self._some(found) if isinstance(found, Columns) else self._refused(found)
         if isinstance(columns, Refused):
             return columns
         count = len(columns.ts)
@@ -156,10 +162,10 @@ class Admission:
         ts = [arrival_ms if t is None else t for t in columns.ts]
         return Admitted(count, ts, at_us, columns.values)
 
-    def _columns(self, body: bytes, framing: Framing) -> Columns | Refused:
+    def _columns(self, body: bytes, framing: Framing) -> Columns | list[Fault] | Refused:
         if framing is Framing.ARROW:
             got = read_arrow(body, self.schema)
-            return self._refused(got) if isinstance(got, list) else self._some(Columns(*got))
+            return got if isinstance(got, list) else Columns(*got)
         body = body.removeprefix(_BOM)
         if not body.strip():
             return refused_body(400, "empty", "empty; expected an event or a list of events")
@@ -182,14 +188,13 @@ class Admission:
         arrays = [_array(v, t) for v, t in zip(values, self._types, strict=True)]
         return pa.RecordBatch.from_arrays([*system, *arrays], schema=self.arrow_schema)
 
-    def _examine(self, body: bytes, framing: Framing) -> Columns | Refused:
+    def _examine(self, body: bytes, framing: Framing) -> Columns | list[Fault] | Refused:
         try:
             text = body.decode()
         except UnicodeDecodeError as bad:
             reason = f"not UTF-8: byte {bad.start} is 0x{body[bad.start]:02x}"
             return refused_body(400, "charset", reason)
-        found = examine(text, framing, self.schema, self._limits.problems_max)
-        return self._some(found) if isinstance(found, Columns) else self._refused(found)
+        return examine(text, framing, self.schema, self._limits.problems_max)
 
     @staticmethod
     def _some(columns: Columns) -> Columns | Refused:

@@ -9,7 +9,7 @@ import difflib
 import enum
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,21 +63,36 @@ class _Repeated(dict[str, Any]):
     key = ""
 
 
+Reasons = list[tuple[str, str]]  # field, reason
+Checked = tuple[int | None, list[Any], Reasons]  # event time, values in schema order, faults
+
+
 def examine(
     text: str, framing: Framing, schema: Schema, problems_max: int = PROBLEMS_MAX
 ) -> Columns | list[Fault]:
     """The columns of a body, or its first `problems_max` faults."""
+    events = json_values(text, framing)
+    if isinstance(events, Fault):
+        return [events]
+    return gather((_event(event, schema) for event in events), problems_max)
+
+
+def json_values(text: str, framing: Framing) -> list[Any] | Fault:
+    """The events of a body as they stand, or what is not JSON about it."""
     try:
-        events = list(_values(text, framing))
+        return list(_values(text, framing))
     except json.JSONDecodeError as bad:
-        return [Fault(-1, "body", _syntax(bad, framing))]
+        return Fault(-1, "body", _syntax(bad, framing))
     except RecursionError:
-        return [Fault(-1, "body", "nested too deeply to be an event")]
+        return Fault(-1, "body", "nested too deeply to be an event")
+
+
+def gather(events: Iterable[Checked], problems_max: int = PROBLEMS_MAX) -> Columns | list[Fault]:
+    """Columns of events that are all in order, else the first `problems_max` faults."""
     faults: list[Fault] = []
     ts: list[int | None] = []
     rows: list[list[Any]] = []
-    for index, event in enumerate(events):
-        at, row, reasons = _event(event, schema)
+    for index, (at, row, reasons) in enumerate(events):
         faults += (Fault(index, _printable(name), reason) for name, reason in reasons)
         if len(faults) >= problems_max:
             return faults[:problems_max]
@@ -144,11 +159,8 @@ _DECODER = json.JSONDecoder(
     parse_constant=lambda token: _Odd(f"{token}, which is not JSON"),
 )
 
-_Reasons = list[tuple[str, str]]
 
-
-def _event(event: Any, schema: Schema) -> tuple[int | None, list[Any], _Reasons]:
-    """Event time, values in schema order, and what is wrong with them."""
+def _event(event: Any, schema: Schema) -> Checked:
     if not isinstance(event, dict):
         return None, [], [("event", f"expected an object, got {_name(event)}")]
     if "data" not in event or schema.index("data") >= 0:
@@ -163,13 +175,13 @@ def _event(event: Any, schema: Schema) -> tuple[int | None, list[Any], _Reasons]
     if isinstance(data, dict):
         row, more = _object(data, schema)
     elif isinstance(data, list):
-        row, more = _list(data, schema)
+        row, more = check_values(data, schema)
     else:
         row, more = [], [("data", f"expected an object or a list, got {_name(data)}")]
     return ts, row, reasons + more
 
 
-def _object(event: dict[str, Any], schema: Schema) -> tuple[list[Any], _Reasons]:
+def _object(event: dict[str, Any], schema: Schema) -> tuple[list[Any], Reasons]:
     reasons = _twice(event)
     row: list[Any] = []
     for attribute in schema.attributes:
@@ -182,25 +194,26 @@ def _object(event: dict[str, Any], schema: Schema) -> tuple[list[Any], _Reasons]
     return row, reasons
 
 
-def _list(data: list[Any], schema: Schema) -> tuple[list[Any], _Reasons]:
+def check_values(data: list[Any], schema: Schema) -> tuple[list[Any], Reasons]:
+    """Values in schema order against the attributes they are for."""
     if len(data) != len(schema.attributes):
         wanted = f"{len(schema.attributes)} values ({', '.join(schema.names)})"
         return [], [("data", f"expected {wanted}, got {len(data)}")]
     row: list[Any] = []
-    reasons: _Reasons = []
+    reasons: Reasons = []
     for value, attribute in zip(data, schema.attributes, strict=True):
         _append(value, attribute.name, attribute.type, row, reasons)
     return row, reasons
 
 
-def _append(value: Any, name: str, kind: AttrType, row: list[Any], reasons: _Reasons) -> None:
+def _append(value: Any, name: str, kind: AttrType, row: list[Any], reasons: Reasons) -> None:
     try:
         row.append(None if value is None else _CHECKS[kind](value))
     except ValueError as bad:
         reasons.append((name, str(bad)))
 
 
-def _twice(event: dict[str, Any]) -> _Reasons:
+def _twice(event: dict[str, Any]) -> Reasons:
     return [(event.key, "comes twice")] if isinstance(event, _Repeated) else []
 
 

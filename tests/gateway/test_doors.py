@@ -1,8 +1,8 @@
 import pytest
 
+from edgewise.gateway.doors import check_sink, check_source, http_config
 from edgewise.gateway.http import HttpConfig
-from edgewise.gateway.specs import BadSpec, SourceSpec, check_sink, check_source, http_config
-from edgewise.gateway.specs import SinkSpec as Sink
+from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 
 
 def test_defaults_are_filled_in():
@@ -33,7 +33,7 @@ def test_what_no_door_can_keep_is_refused_before_anything_starts(spec, words, op
 
 def test_an_unknown_sink_is_refused():
     with pytest.raises(BadSpec, match="no sink of type 'nowhere'"):
-        check_sink(Sink("S", "nowhere"))
+        check_sink(SinkSpec("S", "nowhere"))
 
 
 def test_the_http_annotations_of_an_app_become_one_door():

@@ -17,75 +17,21 @@ kind here, `http_config` gathers its annotations into the one `HttpDoor`.
 from __future__ import annotations
 
 import difflib
-import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Protocol
 
-from edgewise.errors import EdgewiseError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.http import HttpConfig
+from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
 from edgewise.gateway.stats import DoorStats
 from edgewise.log.api import LogReader, LogWriter
 
 SOURCES_GROUP = "edgewise.sources"
 SINKS_GROUP = "edgewise.sinks"
-
-
-class Guarantee(enum.Enum):
-    """How often an event that was sent is in the log (a source) or is delivered (a sink)."""
-
-    AT_MOST_ONCE = "at-most-once"
-    AT_LEAST_ONCE = "at-least-once"
-    EFFECTIVELY_ONCE = "effectively-once"
-
-
-class BadSpec(EdgewiseError):
-    """An annotation that no door can keep; `option` is the element at fault, '' for the type."""
-
-    def __init__(self, message: str, option: str = "") -> None:
-        self.option = option
-        super().__init__(message)
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One element of an annotation. A `default` of None makes it required."""
-
-    doc: str
-    default: str | None = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MapSpec:
-    """`@map(type='json', option='...', @attributes(name='where in the payload'))`."""
-
-    type: str = "json"
-    options: Mapping[str, str] = field(default_factory=dict)
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """`@source(type='...', option='...', @map(...))` on a stream."""
-
-    stream: str
-    type: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    map: MapSpec = MapSpec()
-
-
-@dataclass(frozen=True, slots=True)
-class SinkSpec:
-    """`@sink(type='...', option='...', @map(...))` on a stream."""
-
-    stream: str
-    type: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    map: MapSpec = MapSpec()
 
 
 class Source(Protocol):
@@ -162,6 +108,49 @@ def source_class(kind: str) -> type[Source]:
 def sink_class(kind: str) -> type[Sink]:
     found: type[Sink] = _find(kind, SINKS, SINKS_GROUP, "sink")
     return found
+
+
+class AnnotationLike(Protocol):
+    """`plan.annotations.Annotation`, which this room does not know."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]: ...
+    @property
+    def nested(self) -> tuple[Any, ...]: ...
+
+
+def source_of(stream: str, annotation: AnnotationLike) -> SourceSpec:
+    """The spec of one `@source(...)`, checked."""
+    kind, options, mapping = _elements(annotation)
+    return check_source(SourceSpec(stream, kind, options, mapping))
+
+
+def sink_of(stream: str, annotation: AnnotationLike) -> SinkSpec:
+    """The spec of one `@sink(...)`, checked."""
+    kind, options, mapping = _elements(annotation)
+    return check_sink(SinkSpec(stream, kind, options, mapping))
+
+
+def _elements(annotation: AnnotationLike) -> tuple[str, dict[str, str], MapSpec]:
+    options = {key.lower(): value for key, value in annotation.pairs}
+    kind = options.pop("type", "")
+    if not kind:
+        raise BadSpec(f"@{annotation.name} needs a type, such as type='http'", "type")
+    return kind, options, _map_of(annotation)
+
+
+def _map_of(annotation: AnnotationLike) -> MapSpec:
+    for inner in annotation.nested:
+        if inner.name.lower() == "map":
+            options = {key.lower(): value for key, value in inner.pairs}
+            attributes: dict[str, str] = {}
+            for deeper in inner.nested:
+                if deeper.name.lower() in {"attributes", "payload"}:
+                    attributes = dict(deeper.pairs)
+            return MapSpec(options.pop("type", "json"), options, attributes)
+    return MapSpec()
 
 
 def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -> HttpConfig:

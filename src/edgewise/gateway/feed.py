@@ -1,0 +1,88 @@
+"""The way of a message that nobody waits to be answered: mapped, checked, appended, counted.
+
+A source is a transport and a feed. The feed refuses what the stream does not take (counted, and
+said in the program's log, not for every one), waits while the disk is full, and says when a
+message is durable: only then the source acknowledges it to the other side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+from edgewise.errors import LogFull
+from edgewise.event.clock import Clock
+from edgewise.event.schema import Schema
+from edgewise.gateway.admit import Admission, Admitted, Limits, Refused
+from edgewise.gateway.intake import Arrivals, Intake
+from edgewise.gateway.mappers import mapper_of
+from edgewise.gateway.spec import SourceSpec
+from edgewise.gateway.stats import DoorStats
+from edgewise.log.api import Appended, LogWriter
+
+logger = logging.getLogger(__name__)
+FULL_RETRY_S = 1.0
+SETTLE_S = 1.0
+SAY_EVERY = 1000  # refusals of one kind between two lines in the program's log
+APPEND_THREADS = 4
+
+
+class Feed:
+    """The events of one source into one log."""
+
+    def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
+        self.stats = DoorStats()
+        self.writer = writer
+        self._name = f"source {spec.type} of {spec.stream}"
+        self._stream = spec.stream
+        self._arrivals = Arrivals(clock)
+        self._admission = Admission(schema, Limits())
+        self._mapper = mapper_of(spec.map, self._admission)
+        self._pool = ThreadPoolExecutor(APPEND_THREADS, "edgewise-feed")
+        self._intake = Intake(writer, self._admission, self._pool, self.stats.appended)
+
+    def read(self, payload: bytes) -> Admitted | None:
+        """The events of one message; None, counted and said, where they are refused."""
+        at_us = self._arrivals.now_us()
+        self.stats.bytes_in += len(payload)
+        got = self._mapper.read(payload, at_us)
+        if isinstance(got, Refused):
+            self.refuse(got)
+            return None
+        self._arrivals.took(at_us, got.count)
+        return got
+
+    def refuse(self, why: Refused) -> None:
+        count = self.stats.refused[self._stream, why.code] = (
+            self.stats.refused[self._stream, why.code] + 1
+        )
+        if count % SAY_EVERY == 1:
+            logger.warning("%s refused a message (%d so far): %s", self._name, count, why.message)
+
+    async def append(
+        self, events: Admitted, *, producer: str = "", sequence: int = -1
+    ) -> Appended:
+        """Returns when the events are durable; a full disk is waited out."""
+        while True:
+            try:
+                got = await self._intake.append(events, producer=producer, sequence=sequence)
+            except LogFull as full:
+                logger.warning("%s waits: %s", self._name, full)
+                await asyncio.sleep(FULL_RETRY_S)
+                continue
+            counter = self.stats.duplicates if got.duplicate else self.stats.accepted
+            counter[self._stream] += events.count
+            return got
+
+    async def take(self, payload: bytes, *, producer: str = "", sequence: int = -1) -> bool:
+        """Read and append one message; False where it was refused."""
+        events = self.read(payload)
+        if events is None:
+            return False
+        await self.append(events, producer=producer, sequence=sequence)
+        return True
+
+    async def close(self) -> None:
+        await self._intake.settle(SETTLE_S)
+        self._pool.shutdown(wait=False)

@@ -1,0 +1,68 @@
+import asyncio
+import logging
+
+from tests.gateway.memory_log import MemoryLog
+
+from edgewise.event.clock import ManualClock
+from edgewise.event.schema import Schema
+from edgewise.gateway import feed as module
+from edgewise.gateway.feed import Feed
+from edgewise.gateway.spec import SourceSpec
+
+SCHEMA = Schema.of("S", v="int")
+
+
+def make(log):
+    return Feed(SourceSpec("S", "test"), SCHEMA, log, ManualClock(9000))
+
+
+def test_a_message_is_taken_when_it_is_durable_or_refused_and_said(caplog):
+    log = MemoryLog(SCHEMA)
+
+    async def scenario():
+        feed = make(log)
+        assert await feed.take(b'{"v": 1}')
+        assert not await feed.take(b'{"v": "x"}')
+        assert not await feed.take(b'{"v": "y"}')
+        await feed.close()
+        return feed.stats
+
+    with caplog.at_level(logging.WARNING):
+        stats = asyncio.run(scenario())
+    assert [r["v"] for r in log.rows()] == [1]
+    assert (stats.accepted_total, stats.refused_total) == (1, 2)
+    assert len(caplog.records) == 1
+    assert "field 'v': expected int, got a string" in caplog.text
+
+
+def test_a_full_disk_is_waited_out(monkeypatch):
+    log = MemoryLog(SCHEMA)
+    log.full = True
+    monkeypatch.setattr(module, "FULL_RETRY_S", 0)
+
+    async def scenario():
+        feed = make(log)
+        task = asyncio.create_task(feed.take(b'{"v": 1}'))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not task.done()
+        log.full = False
+        assert await task
+        await feed.close()
+
+    asyncio.run(scenario())
+    assert [r["v"] for r in log.rows()] == [1]
+
+
+def test_what_a_producer_sends_again_is_counted_as_duplicate():
+    log = MemoryLog(SCHEMA)
+
+    async def scenario():
+        feed = make(log)
+        for _ in range(2):
+            await feed.take(b'{"v": 1}', producer="p", sequence=1)
+        await feed.close()
+        assert (feed.stats.accepted["S"], feed.stats.duplicates["S"]) == (1, 1)
+
+    asyncio.run(scenario())
+    assert len(log.rows()) == 1
