@@ -42,3 +42,8 @@ def test_the_http_annotations_of_an_app_become_one_door():
     assert http_config(specs, HttpConfig(keep_alive_s=3)).keep_alive_s == 3
     with pytest.raises(BadSpec, match="path '/a' is taken by stream 'A'"):
         http_config([*specs, SourceSpec("B", "http", {"path": "/a"})])
+
+
+def test_effectively_once_asks_every_request_for_a_key():
+    spec = SourceSpec("A", "http", {"delivery": "effectively-once"})
+    assert http_config([spec]).keyed == {"A"}

@@ -1,16 +1,15 @@
 """The door over real sockets, with the standard library's client on the other side."""
 
-import asyncio
 import gzip
 import http.client
 import json
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from tests.gateway.loop_thread import LoopThread
 from tests.gateway.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
@@ -30,19 +29,13 @@ class Open:
         self.log = MemoryLog(LOGIN)
         self.clock = ManualClock(1_000_000)
         self.door = HttpDoor({"login_stream": self.log}, self.clock, HttpConfig(**config))
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever)
-        self.thread.start()
+        self.loop = LoopThread()
+        self.call = self.loop.call
         self.port = self.call(self.door.start())
-
-    def call(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(10)
 
     def close(self):
         self.log.open.set()
         self.call(self.door.stop())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
         self.loop.close()
 
     @contextmanager
@@ -116,6 +109,13 @@ def test_a_request_that_is_sent_again_gets_its_first_answer(opened):
     assert door.door.stats.duplicates["login_stream"] == 2
     answer, got = door.post(json.dumps(EVENT), idempotency_key="/1")
     assert (answer.status, got["problems"][0]["field"]) == (400, "Idempotency-Key")
+
+
+def test_a_stream_that_is_delivered_effectively_once_asks_for_a_key(opened):
+    door = opened(keyed=frozenset({"login_stream"}))
+    answer, got = door.post(json.dumps(EVENT))
+    assert (answer.status, got["problems"][0]["field"]) == (400, "Idempotency-Key")
+    assert door.post(json.dumps(EVENT), idempotency_key="a/1")[0].status == 200
 
 
 def test_gzip_bodies_are_taken_within_the_limit(opened):

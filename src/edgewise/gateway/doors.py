@@ -74,7 +74,7 @@ SHARED_OPTIONS: Mapping[str, Option] = {
 HTTP_OPTIONS: Mapping[str, Option] = {
     "path": Option("a further address for this stream, beside /streams/<stream>"),
 }
-HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE,)
+HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 
 # type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
 SOURCES: dict[str, str] = {}
@@ -156,12 +156,17 @@ def _map_of(annotation: AnnotationLike) -> MapSpec:
 def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -> HttpConfig:
     """The config of the one HTTP door for all `@source(type='http')` of an app."""
     given = config or HttpConfig()
-    paths = dict(given.paths)
+    paths, keyed = dict(given.paths), set(given.keyed)
     for spec in specs:
-        path = check_source(spec).options["path"] if spec.type == "http" else ""
+        if spec.type != "http":
+            continue
+        options = check_source(spec).options
+        path = options["path"]
         if path and paths.setdefault(path, spec.stream) != spec.stream:
             raise BadSpec(f"path '{path}' is taken by stream '{paths[path]}'", "path")
-    return replace(given, paths=paths)
+        if options["delivery"] == Guarantee.EFFECTIVELY_ONCE.value:
+            keyed.add(spec.stream)
+    return replace(given, paths=paths, keyed=frozenset(keyed))
 
 
 def _find(

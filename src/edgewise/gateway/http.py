@@ -50,7 +50,9 @@ SETTLE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """Limits of the door. `paths` gives streams further addresses, such as `/logins`."""
+    """Limits of the door. `paths` gives streams further addresses, such as `/logins`; streams
+    in `keyed` are delivered effectively once: each request must have an idempotency key.
+    """
 
     limits: Limits = Limits()
     in_flight_bytes_max: int = 64 * 1024 * 1024
@@ -59,6 +61,7 @@ class HttpConfig:
     keep_alive_s: int = 30
     append_threads: int = 16
     paths: Mapping[str, str] = field(default_factory=dict)
+    keyed: frozenset[str] = frozenset()
 
 
 class _Gone(Exception):
@@ -186,6 +189,9 @@ class HttpDoor:
             producer = producer_of(headers.get(b"idempotency-key", b"").decode("latin-1"))
         except ValueError as bad:
             return refused_body(400, "idempotency_key", str(bad), at="Idempotency-Key")
+        if not producer.name and stream in self._config.keyed:
+            reason = "missing; this stream takes events effectively once, send producer/sequence"
+            return refused_body(400, "idempotency_key", reason, at="Idempotency-Key")
         at_us = self._arrivals.now_us()
         content_type = headers.get(b"content-type", b"").decode("latin-1")
         events = self._admissions[stream].read(raw, content_type, at_us)
