@@ -11,7 +11,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, cast
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.session import Session
@@ -54,7 +54,8 @@ class Connection(asyncio.Protocol):
     # asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        # Not an isinstance: the transports of uvloop have the methods, not the base class.
+        transport = cast("asyncio.Transport", transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=0)
         sock = transport.get_extra_info("socket")
