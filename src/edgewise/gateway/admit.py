@@ -172,6 +172,14 @@ class Admission:
         columns = self._quick.read(body, framing) if self._quick else None
         return columns or self._examine(body, framing)
 
+    def merged(self, parts: Sequence[Admitted]) -> Admitted:
+        """Several as one, so that they can share one append and its sequence."""
+        if len(parts) == 1:
+            return parts[0]
+        ts = list(chain.from_iterable(p.ts for p in parts))
+        values = [_joined([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
+        return Admitted(len(ts), ts, parts[0].at_us, values)
+
     def rows(self, parts: Sequence[Admitted]) -> Any:
         """All parts as one record batch, in their order."""
         if len(parts) == 1:

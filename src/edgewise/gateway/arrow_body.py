@@ -32,6 +32,11 @@ def read_arrow(body: bytes, schema: Schema) -> tuple[list[int | None], list[Any]
     except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as bad:
         first = str(bad).splitlines()[0] if str(bad) else type(bad).__name__
         return [Fault(-1, "body", f"not an Arrow stream: {first[:200]}")]
+    return columns_of(table, schema)
+
+
+def columns_of(table: Any, schema: Schema) -> tuple[list[int | None], list[Any]] | list[Fault]:
+    """As `read_arrow`, of a table that is one already."""
     faults = [
         Fault(-1, name, f"{schema.name} has no such attribute")
         for name in table.schema.names

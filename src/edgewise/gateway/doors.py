@@ -77,7 +77,9 @@ HTTP_OPTIONS: Mapping[str, Option] = {
 HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 
 # type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
-SOURCES: dict[str, str] = {}
+SOURCES: dict[str, str] = {
+    "file": "edgewise.gateway.file:FileSource",
+}
 SINKS: dict[str, str] = {}
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from edgewise.errors import LogFull
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import Admission, Admitted, Limits, Refused
+from edgewise.gateway.arrow_body import columns_of
+from edgewise.gateway.examine import Columns
 from edgewise.gateway.intake import Arrivals, Intake
 from edgewise.gateway.mappers import mapper_of
 from edgewise.gateway.spec import SourceSpec
@@ -44,13 +48,37 @@ class Feed:
 
     def read(self, payload: bytes) -> Admitted | None:
         """The events of one message; None, counted and said, where they are refused."""
-        at_us = self._arrivals.now_us()
-        self.stats.bytes_in += len(payload)
-        got = self._mapper.read(payload, at_us)
+        got = self.attempt(payload)
         if isinstance(got, Refused):
             self.refuse(got)
             return None
-        self._arrivals.took(at_us, got.count)
+        return got
+
+    def attempt(self, payload: bytes) -> Admitted | Refused:
+        """As `read`, and the caller decides what a refusal means."""
+        at_us = self._arrivals.now_us()
+        self.stats.bytes_in += len(payload)
+        return self._stamped(self._mapper.read(payload, at_us), at_us)
+
+    def read_each(self, payloads: Iterable[bytes]) -> Admitted | None:
+        """The events of those payloads that are in order, as one; None where there are none."""
+        parts = [part for payload in payloads if (part := self.read(payload)) is not None]
+        return self._admission.merged(parts) if parts else None
+
+    def read_table(self, table: Any) -> Admitted | None:
+        """The rows of an Arrow table, all or none."""
+        at_us = self._arrivals.now_us()
+        found = columns_of(table, self._admission.schema)
+        columns = found if isinstance(found, list) else Columns(*found)
+        got = self._stamped(self._admission.admitted(columns, at_us), at_us)
+        if isinstance(got, Refused):
+            self.refuse(got)
+            return None
+        return got
+
+    def _stamped(self, got: Admitted | Refused, at_us: int) -> Admitted | Refused:
+        if isinstance(got, Admitted):
+            self._arrivals.took(at_us, got.count)
         return got
 
     def refuse(self, why: Refused) -> None:
