@@ -45,6 +45,7 @@ class Publication:
     policy: Policy | None = None
     key: str = ""  # the row of a table topic
     remove: bool = False
+    whole_from: int = -1  # offset from which this source's history is complete
 
 
 class Edge:
@@ -183,6 +184,7 @@ class Edge:
                         epoch=p.epoch,
                         policy=p.policy,
                         key=p.key,
+                        whole_from=p.whole_from,
                     )
         finally:
             done.set()
