@@ -21,8 +21,8 @@ def test_over_any_time_no_more_than_the_rate_and_one_burst_goes_out(rate, steps)
         if budget.bytes_left(now) == 0:
             ready = budget.ready_us()
             assert ready > now
-            assert budget.bytes_left(ready + 2 * SECOND // rate + 1) > 0
-            now = ready + 2 * SECOND // rate + 1
+            assert budget.bytes_left(ready) > 0
+            now = ready
 
 
 def test_updates_per_second():
@@ -30,7 +30,7 @@ def test_updates_per_second():
     assert budget.bytes_left(0) == UNLIMITED
     budget.spend(100, 1)
     assert budget.bytes_left(0) == 0
-    assert budget.updates_left(SECOND) == 2
+    assert budget.updates_left(SECOND) == 1
 
 
 def test_no_budget_is_no_limit():

@@ -8,7 +8,7 @@ UNLIMITED = 1 << 60
 
 
 class Bucket:
-    """May be overdrawn by one spend; then it waits until it is above zero again."""
+    """May be overdrawn by one spend; then it waits until there is one whole unit again."""
 
     __slots__ = ("_at_us", "_left", "_most", "per_s")
 
@@ -31,9 +31,9 @@ class Bucket:
 
     def ready_us(self) -> int:
         """When there is something to spend again."""
-        if self._left > 0:
+        if self._left >= 1:
             return self._at_us
-        return self._at_us + int(-self._left / self.per_s * 1_000_000) + 1
+        return self._at_us + int((1 - self._left) / self.per_s * 1_000_000) + 1
 
 
 class Budget:
@@ -53,7 +53,7 @@ class Budget:
 
     def bytes_left(self, now_us: int) -> int:
         """0 when either bucket is empty."""
-        if self._updates is not None and self._updates.left(now_us) <= 0:
+        if self._updates is not None and self._updates.left(now_us) < 1:
             return 0
         if self._bytes is None:
             return UNLIMITED
@@ -62,8 +62,7 @@ class Budget:
     def updates_left(self, now_us: int) -> int:
         if self._updates is None:
             return UNLIMITED
-        left = self._updates.left(now_us)
-        return int(left) + 1 if left > 0 else 0
+        return max(0, int(self._updates.left(now_us)))
 
     def spend(self, size: int, updates: int) -> None:
         if self._bytes is not None:
