@@ -275,6 +275,16 @@ def _windows(query_input: QueryInput) -> Iterable[Window]:
     return [w for w in found if w is not None]
 
 
+def unkeyed_pattern(query_input: StateInput) -> str:
+    """Why a pattern that repeats cannot be keyed; one that matches once needs no key."""
+    why = _one_match_at_a_time(query_input)
+    if why.startswith("without"):
+        return ""
+    if not why and not correlate(query_input):
+        why = "no equality ties its elements together"
+    return why
+
+
 def _one_match_at_a_time(query_input: StateInput) -> str:
     """Why matches of one key depend on events of another, '' where they do not."""
     if query_input.kind is StateKind.SEQUENCE:
