@@ -3,7 +3,11 @@
 from functools import partial
 
 import pytest
+from hypothesis import settings
 from tests.golden import check, check_block
+
+settings.register_profile("edgewise", deadline=None)  # speed is for bench/, not for tests
+settings.load_profile("edgewise")
 
 
 def pytest_addoption(parser):
@@ -24,3 +28,13 @@ def golden(request):
 def generated_block(request):
     """`generated_block(path, name, text)`: the named part of a page is up to date."""
     return partial(check_block, rewrite=request.config.getoption("--rewrite-golden"))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A real Spark, one for all tests that need it."""
+    from edgewise.engines.spark.session import start
+
+    session = start("local[2]")
+    yield session
+    session.stop()

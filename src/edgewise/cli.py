@@ -1,13 +1,142 @@
-"""The command line: argparse only, each command is one call."""
+"""The command line: argparse only, each command is one call. Rooms are imported when needed."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from edgewise import __version__
+from edgewise.errors import AppError, EdgewiseError, SetupError
+
+if TYPE_CHECKING:  # a real import would start everything that a node needs
+    from edgewise.node.serve import NodeConfig
+
+BAD_INPUT = 2
 
 
 def main(argv: list[str] | None = None) -> int:
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.call(arguments) or 0)
+    except EdgewiseError as error:
+        print(error, file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="edgewise", description="Streams, from capture to screen."
+        prog="edgewise", description="One SiddhiQL file is one pipeline: capture, compute, serve."
     )
-    parser.parse_args(argv)
-    return 0
+    parser.add_argument("--version", action="version", version=f"edgewise {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_demo(commands)
+    _add_replay(commands)
+    _add_check(commands)
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("run", help="capture, compute, serve")
+    parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
+    parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
+    _add_node_options(parser)
+    parser.set_defaults(call=_run)
+
+
+def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("demo", help="a built-in pipeline with live data and its page")
+    parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
+    _add_node_options(parser)
+    parser.set_defaults(call=_demo)
+
+
+def _add_node_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--http-port", type=int, default=8006, help="ingest; 0 takes a free one")
+    parser.add_argument("--edge-port", type=int, default=8008, help="page and clients")
+    parser.add_argument("--master", default="local[*]", help="Spark master")
+    parser.add_argument("--partitions", type=int, default=2, help="of the key space")
+
+
+def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("replay", help="a finite run in event time, rows on stdout")
+    parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    parser.add_argument("--events", type=Path, required=True, help="JSON lines; - is stdin")
+    parser.add_argument("--engine", choices=("embedded", "spark", "batch"), default="embedded")
+    parser.add_argument("--stream", action="append", help="only rows of this stream")
+    parser.add_argument("--master", default="local[*]", help="Spark master")
+    parser.set_defaults(call=_replay)
+
+
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("check", help="errors with line and column")
+    parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    parser.set_defaults(call=_check)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from edgewise.node.run import run
+
+    run(_node(arguments, arguments.app, arguments.data))
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from edgewise.node.run import DEMO_APP, demo
+
+    demo(_node(arguments, DEMO_APP, Path()))
+
+
+def _node(arguments: argparse.Namespace, app: Path, data: Path) -> NodeConfig:
+    from edgewise.node.serve import NodeConfig
+
+    return NodeConfig(
+        app=app,
+        data=data,
+        host=arguments.host,
+        http_port=arguments.http_port,
+        edge_port=arguments.edge_port,
+        engine=arguments.engine,
+        master=arguments.master,
+        partitions=arguments.partitions,
+    )
+
+
+def _replay(arguments: argparse.Namespace) -> None:
+    from edgewise.node import apps, replay
+
+    app = apps.load(arguments.app).app
+    with _open(arguments.events) as lines:
+        events = replay.read_events(lines, app)
+        options = {} if arguments.engine == "embedded" else {"master": arguments.master}
+        for row in replay.replay(app, events, arguments.engine, **options):
+            if not arguments.stream or row.stream in arguments.stream:
+                sys.stdout.buffer.write(replay.to_line(row) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _open(path: Path) -> BinaryIO:
+    if str(path) == "-":
+        return sys.stdin.buffer
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    from edgewise.node import apps
+
+    loaded = apps.load(arguments.app)
+    for problem in loaded.warnings:
+        print(AppError((problem,), loaded.text, loaded.file), file=sys.stderr)
+    streams, queries = len(loaded.app.streams), len(loaded.app.queries)
+    print(f"{arguments.app}: ok, {streams} streams, {queries} queries")

@@ -22,7 +22,7 @@ class Talk:
         return self.hear()
 
     def hear(self):
-        return [codec.decode_from_server(f) for f in self.session.take(10**9, 0)]
+        return [codec.decode_from_server(f) for f in self.session.take(10**9)]
 
 
 def test_hello_is_welcomed_with_limits():

@@ -45,7 +45,6 @@ class Publication:
     policy: Policy | None = None
     key: str = ""  # the row of a table topic
     remove: bool = False
-    whole_from: int = -1  # offset from which this source's history is complete
 
 
 class Edge:
@@ -73,9 +72,15 @@ class Edge:
                 f"edge: {host} is not a loopback address and no authentication is configured"
             )
         self._loop = asyncio.get_running_loop()
-        self._server = await self._loop.create_server(
-            lambda: Connection(self), host, port, backlog=1024
-        )
+        try:
+            self._server = await self._loop.create_server(
+                lambda: Connection(self), host, port, backlog=1024
+            )
+        except OSError as bad:
+            raise SetupError(
+                f"the edge cannot listen on {host}:{port}: {bad.strerror}; "
+                "choose another port or stop the program that has it"
+            ) from bad
         self._sweep_later()
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -184,7 +189,6 @@ class Edge:
                         epoch=p.epoch,
                         policy=p.policy,
                         key=p.key,
-                        whole_from=p.whole_from,
                     )
         finally:
             done.set()

@@ -6,23 +6,18 @@ the outbox like everything else, so a client that does not read its answers is b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.conflate import Outbox, Want
+from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
-from edgewise.edge.merge import window
-from edgewise.edge.pace import Budget
-from edgewise.errors import ProtocolError, SetupError
+from edgewise.errors import ProtocolError
 from edgewise.wire import frames
 from edgewise.wire.codes import MEANING, Code
 from edgewise.wire.paths import parse_selector
 from edgewise.wire.session import Session as Grammar
 from edgewise.wire.session import Side, State
-
-RATE_MIN = 0.001  # updates per second
 
 
 class Session:
@@ -65,8 +60,8 @@ class Session:
             act(self, frame, now_us)
         self._settle()
 
-    def take(self, bytes_max: int, now_us: int) -> list[bytes]:
-        return self.outbox.take(bytes_max, now_us)
+    def take(self, bytes_max: int) -> list[bytes]:
+        return self.outbox.take(bytes_max)
 
     def tick(self, now_us: int) -> None:
         """Time passed: handshake, idleness, keep-alive."""
@@ -95,7 +90,7 @@ class Session:
             self.outbox.say(data)
         if self.outbox.overflowed and self.closed is None:
             self._grammar.end(Code.UNREADABLE, MEANING[Code.UNREADABLE])
-        if self.outbox.control_bytes or self.outbox.pending:
+        if self.outbox:
             self._fanout.dirty[self.outbox] = None
 
     def _refuse(self, request: int, error: ProtocolError) -> None:
@@ -110,7 +105,6 @@ class Session:
             return
         config = self._config
         self.client = frame.options.client[:64]
-        self._pace_to(frame.options.bytes_per_s, frame.options.updates_per_s, now_us)
         limits = frames.Limits(
             frame_bytes=config.frame_bytes_max,
             subscriptions=config.subscriptions_max,
@@ -122,16 +116,13 @@ class Session:
     def _subscribe(self, frame: frames.Subscribe, _now_us: int) -> None:
         try:
             selector = self._selector(frame)
-            have = {path: (epoch, to) for path, epoch, to in frame.options.have}
-            count = self._fanout.subscribe(
-                self.outbox, frame.id, selector, _want(frame.options), have
-            )
+            count = self._fanout.subscribe(self.outbox, frame.id, selector)
         except ProtocolError as error:
             self._refuse(frame.id, error)
             return
         self._subscriptions[frame.id] = selector
         self._grammar.send(frames.Subscribed(frame.id, count))
-        for path in have:
+        for path, _epoch, _to in frame.options.have:
             if self._fanout.tree.get(path) is None:
                 # Alias 0 names a path once: what the client still shows is gone.
                 self._grammar.send(frames.Topic(0, path))
@@ -156,18 +147,6 @@ class Session:
             return
         self._fanout.unsubscribe(self.outbox, frame.id, selector)
 
-    def _resume(self, frame: frames.Resume, _now_us: int) -> None:
-        slot = self.outbox.slots.get(frame.alias)
-        if slot is not None and slot.told:
-            self.outbox.resume(slot, frame.epoch, frame.to)
-
-    def _pace(self, frame: frames.Pace, now_us: int) -> None:
-        self._pace_to(frame.bytes_per_s, frame.updates_per_s, now_us)
-
-    def _pace_to(self, bytes_per_s: int, updates_per_s: int, now_us: int) -> None:
-        budget = Budget(bytes_per_s, updates_per_s, now_us)
-        self.outbox.budget = budget if budget.limited else None
-
     def _ping(self, frame: frames.Ping, now_us: int) -> None:
         self._grammar.send(frames.Pong(frame.n, now_us))
 
@@ -182,25 +161,8 @@ class Session:
         frames.Hello: _hello,
         frames.Subscribe: _subscribe,
         frames.Unsubscribe: _unsubscribe,
-        frames.Resume: _resume,
-        frames.Pace: _pace,
         frames.Ping: _ping,
         frames.Pong: _pong,
         frames.Publish: _unserved,
         frames.Request: _unserved,
     }
-
-
-def _want(options: frames.SubscribeOptions) -> Want:
-    """A subscription's wishes, checked."""
-    finite = math.isfinite(options.rate) and math.isfinite(options.weight)
-    if not finite or options.rate < 0 or options.weight <= 0 or options.last < 0:
-        raise ProtocolError(
-            Code.BAD_VALUE, "rate and last must not be negative, weight must be above zero"
-        )
-    try:
-        aggregate = window(options.window) if options.window else None
-    except SetupError as error:
-        raise ProtocolError(Code.BAD_VALUE, str(error)) from error
-    gap_us = int(1_000_000 / max(options.rate, RATE_MIN)) if options.rate else 0
-    return Want(gap_us, options.weight, aggregate, options.last)

@@ -79,11 +79,8 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 # type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
 SOURCES: dict[str, str] = {
     "file": "edgewise.gateway.file:FileSource",
-    "zeromq": "edgewise.gateway.zeromq:ZeroMqSource",
 }
-SINKS: dict[str, str] = {
-    "zeromq": "edgewise.gateway.zeromq:ZeroMqSink",
-}
+SINKS: dict[str, str] = {}
 
 
 def check_source(spec: SourceSpec) -> SourceSpec:

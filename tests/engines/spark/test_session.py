@@ -2,21 +2,19 @@ import sys
 
 import pytest
 
-from edgewise.engines.spark import session
+pytestmark = pytest.mark.spark
 
 
-@pytest.mark.spark
-def test_python_workers_are_this_interpreter(tmp_path):
-    spark = session.start("local[1]", scratch=tmp_path)
-    try:
-        found = spark.range(1).mapInArrow(_who, "exe string").collect()
-    finally:
-        spark.stop()
-    assert found[0].exe == sys.executable
+def test_python_workers_are_this_interpreter_and_know_the_package(spark):
+    def who(batches):
+        import pyarrow as pa
 
+        import edgewise
 
-def _who(batches):
-    import pyarrow as pa
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"exe": [sys.executable], "at": [edgewise.__file__]})
 
-    for _ in batches:
-        yield pa.RecordBatch.from_pydict({"exe": [sys.executable]})
+    import edgewise
+
+    [found] = spark.range(1).mapInArrow(who, "exe string, at string").collect()
+    assert (found.exe, found.at) == (sys.executable, edgewise.__file__)

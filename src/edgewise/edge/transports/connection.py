@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        if self.session is not None:
+        if self.session is not None and self.session.outbox:
             self.flush()
 
     def data_received(self, data: bytes) -> None:
@@ -95,12 +95,11 @@ class Connection(asyncio.Protocol):
         if session is None or transport is None or transport.is_closing():
             return
         now = self._host.now_us()
-        while self._writable and session.outbox.ready(now) and self._due(now):
-            frames = session.take(self._config.flush_bytes, now)
+        while self._writable and session.outbox and self._due(now):
+            frames = session.take(self._config.flush_bytes)
             self._write(pack(frames))
-            if not session.outbox.ready(now):
+            if not session.outbox:
                 self._flushed_us = now
-        self._wake_later(session.outbox.wake_us(), now)
         if session.closed is not None and not session.outbox.control_bytes:
             self._finish()
 
@@ -132,14 +131,10 @@ class Connection(asyncio.Protocol):
         wait_us = self._flushed_us + self._config.tick_ms * 1000 - now_us
         if wait_us <= 0 or (session is not None and session.outbox.control_bytes):
             return True
-        self._wake_later(now_us + wait_us, now_us)
+        if self._later is None:
+            loop = asyncio.get_running_loop()
+            self._later = loop.call_later(wait_us / 1_000_000, self._tick_over)
         return False
-
-    def _wake_later(self, at_us: int, now_us: int) -> None:
-        """Time alone will make the outbox ready: a tick, a rate or a budget."""
-        if at_us and self._later is None and self._writable:
-            wait_s = max(0, at_us - now_us) / 1_000_000
-            self._later = asyncio.get_running_loop().call_later(wait_s, self._tick_over)
 
     def _tick_over(self) -> None:
         self._later = None
@@ -178,7 +173,8 @@ class Connection(asyncio.Protocol):
         if websocket.bad_text and session.closed is None:
             session.end(Code.BAD_FRAME, "a text message; frames are binary")
         self._send_protocol_bytes()
-        self._host.flush_soon()
+        if session.outbox:
+            self._host.flush_soon()
 
     def _send_protocol_bytes(self) -> None:
         websocket, transport = self._websocket, self._transport

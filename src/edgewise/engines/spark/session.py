@@ -8,17 +8,37 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+import edgewise
+from edgewise.engines.spark.source import LogSource
 
-def start(master: str = "local[*]", *, app_name: str = "edgewise", scratch: Path) -> SparkSession:
-    """Python workers are this interpreter; scratch files stay in one place."""
+# Half of a micro-batch's floor is checkpoint files; these keep their number small.
+BATCHES_RETAINED = 20
+
+
+def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSession:
+    """Python workers run this interpreter and this package; `scratch` is for shuffle files."""
+    package = str(Path(edgewise.__file__).parent.parent)
+    inherited = os.environ.get("PYTHONPATH", "")
     os.environ["PYSPARK_PYTHON"] = sys.executable  # executors would take python3 from PATH
+    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (package, inherited) if p)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    log4j = Path(__file__).parent / "log4j2.properties"
     builder = (
         SparkSession.builder.master(master)
-        .appName(app_name)
+        .appName("edgewise")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.local.dir", str(scratch))
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+        .config("spark.sql.adaptive.enabled", "false")  # partitions are ours: state lives by them
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .config("spark.sql.streaming.minBatchesToRetain", str(BATCHES_RETAINED))
+        .config("spark.sql.streaming.numRecentProgressUpdates", "8")
+        .config("spark.sql.ansi.enabled", "false")  # SiddhiQL: x/0 is null, ints wrap
     )
-    return builder.getOrCreate()
+    if scratch is not None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        builder = builder.config("spark.local.dir", str(scratch))
+    session = builder.getOrCreate()
+    session.dataSource.register(LogSource)
+    return session

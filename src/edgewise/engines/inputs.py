@@ -1,0 +1,120 @@
+"""The input logs of an app as one table: what every engine that reads logs sees.
+
+Attribute `a` of the i-th stream is the column `s<i>_a`; `_stream` says which stream a row is of.
+A row also says where it stands: `_offset` in its log, and `_clock`, the largest event time up to
+and with it. The order of an app with several inputs is
+the order of capture (MERGE_ORDER): whoever merges them numbers the rows anew and lets the clock
+run over all of them. With a single log and `merged=False` attributes keep their own names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, TS
+from edgewise.log.api import LogBatch
+from edgewise.log.segment import SegmentReader
+
+OFFSET, CLOCK, STREAM = "_offset", "_clock", "_stream"
+MERGE_ORDER = (AT, STREAM, OFFSET)
+
+Offsets = dict[str, int]
+
+
+class Inputs:
+    """The logs behind one source, opened where they are used: driver, planner or task."""
+
+    def __init__(self, paths: Mapping[str, str], *, merged: bool = True) -> None:
+        self.merged = merged
+        self.paths = dict(paths)
+        self._readers: dict[str, SegmentReader] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"merged": self.merged, "paths": self.paths, "_readers": {}}
+
+    def reader(self, stream: str) -> SegmentReader:
+        if stream not in self._readers:
+            self._readers[stream] = SegmentReader.open(Path(self.paths[stream]))
+        return self._readers[stream]
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+    def earliest(self) -> Offsets:
+        return {stream: self.reader(stream).earliest() for stream in self.paths}
+
+    def heads(self) -> Offsets:
+        return {stream: self.reader(stream).head().offset for stream in self.paths}
+
+    def clock(self, offsets: Offsets) -> int:
+        return max(self.reader(stream).clock(offset) for stream, offset in offsets.items())
+
+    def cut(self, begin: Offsets, heads: Offsets, rows: int) -> Offsets:
+        """About `rows` rows further, at least one, all streams up to one moment of capture."""
+        if len(begin) == 1:
+            return {stream: min(heads[stream], begin[stream] + rows) for stream in begin}
+        seen = {s: self._captured(s, begin[s], min(heads[s], begin[s] + rows)) for s in begin}
+        merged = np.sort(np.concatenate(list(seen.values())))
+        if not len(merged):
+            return begin
+        # Where the look at a stream ended early, later moments are not known for all.
+        known = [int(at[-1]) - 1 for s, at in seen.items() if begin[s] + len(at) < heads[s]]
+        moment = min([int(merged[min(rows, len(merged)) - 1]), *known])
+        moment = max(moment, int(merged[0]))
+        return {
+            s: begin[s] + int(np.searchsorted(at, moment, side="right")) for s, at in seen.items()
+        }
+
+    def _captured(self, stream: str, start: int, end: int) -> Any:
+        """Capture times, never falling: a row counts as captured with the latest before it."""
+        parts = [np.empty(0, dtype=np.int64)]
+        batches = self.reader(stream).read(start, end, [AT])
+        parts += [batch.rows.column(AT).to_numpy(zero_copy_only=False) for batch in batches]
+        return np.maximum.accumulate(np.concatenate(parts))
+
+    def schema(self) -> Any:
+        """The Arrow schema of the rows that `read` gives."""
+        fields = [
+            pa.field(TS, pa.int64()),
+            pa.field(AT, pa.int64()),
+            pa.field(KIND, pa.int8()),
+            pa.field(OFFSET, pa.int64()),
+            pa.field(CLOCK, pa.int64()),
+        ]
+        if self.merged:
+            fields.append(pa.field(STREAM, pa.int32()))
+        for index, stream in enumerate(self.paths):
+            prefix = f"s{index}_" if self.merged else ""
+            own = list(self.reader(stream).schema)[SYSTEM_COUNT:]
+            fields.extend(pa.field(prefix + field.name, field.type) for field in own)
+        return pa.schema(fields)
+
+    def read(self, stream: str, start: int, end: int) -> Iterator[Any]:
+        """Record batches of `schema`, columns of other streams null."""
+        schema = self.schema()
+        index = list(self.paths).index(stream)
+        prefix = f"s{index}_" if self.merged else ""
+        for batch in self.reader(stream).read(start, end):
+            yield _stand(batch, schema, prefix, index)
+
+
+def _stand(batch: LogBatch, schema: Any, prefix: str, stream: int) -> Any:
+    """One stored batch with its offsets and clock, in the columns of `schema`."""
+    rows = batch.rows
+    count = rows.num_rows
+    ts = rows.column(TS).to_numpy(zero_copy_only=False)
+    own = {prefix + name: rows.column(name) for name in rows.schema.names[SYSTEM_COUNT:]}
+    own |= {name: rows.column(name) for name in (TS, AT, KIND)}
+    own[OFFSET] = pa.array(np.arange(batch.first, batch.first + count, dtype=np.int64))
+    own[CLOCK] = pa.array(np.maximum.accumulate(np.maximum(ts, batch.clock_before)))
+    if STREAM in schema.names:
+        own[STREAM] = pa.array(np.full(count, stream, dtype=np.int32))
+    arrays = [own[f.name] if f.name in own else pa.nulls(count, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

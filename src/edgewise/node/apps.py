@@ -1,0 +1,36 @@
+"""An app file as a compiled plan, with the ends its annotations declare."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgewise.errors import Problem, SetupError
+from edgewise.lang import compile_app
+from edgewise.plan.nodes import Annotation, App
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedApp:
+    app: App
+    text: str
+    file: str
+    warnings: tuple[Problem, ...]
+
+
+def load(path: Path) -> LoadedApp:
+    """Reads and compiles; AppError for the author, SetupError when there is no such file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
+    compiled = compile_app(text, str(path), variables=dict(os.environ))
+    return LoadedApp(compiled.app, text, str(path), compiled.warnings)
+
+
+def options(annotation: Annotation) -> dict[str, str]:
+    """The pairs of an annotation as plain options; keys are case-insensitive."""
+    return {key.lower(): value for key, value in annotation.pairs if key}

@@ -1,0 +1,32 @@
+"""The ends of an app: its `@source` and `@sink` annotations as doors and topics, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgewise.edge.sink import TopicSink
+from edgewise.gateway.doors import sink_of, source_of
+from edgewise.gateway.spec import SinkSpec, SourceSpec
+from edgewise.node.apps import options
+from edgewise.plan.nodes import App
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """`topics` go to the edge; `sources` and `sinks` to the gateway, HTTP among the sources."""
+
+    sources: tuple[SourceSpec, ...]
+    sinks: tuple[SinkSpec, ...]
+    topics: tuple[tuple[str, TopicSink], ...]
+
+    @classmethod
+    def of(cls, app: App) -> Ends:
+        """BadSpec or SetupError where an annotation cannot be kept."""
+        found = [(s.name, a) for s in app.streams for a in s.annotated("sink")]
+        return cls(
+            sources=tuple(source_of(s.name, a) for s in app.inputs for a in s.annotated("source")),
+            sinks=tuple(sink_of(n, a) for n, a in found if a.get("type") != "topic"),
+            topics=tuple(
+                (n, TopicSink.of(options(a))) for n, a in found if a.get("type") == "topic"
+            ),
+        )

@@ -1,0 +1,131 @@
+"""The engine as a process of its own: input logs in, output logs out, steps told on stdout.
+
+It ends when told (SIGTERM) and when its parent is gone (stdin closes), so nothing is left behind.
+Each line on stdout is a JSON object: {"step": text} or {"progress": {...}}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
+from edgewise.errors import EdgewiseError
+from edgewise.log.segment import SegmentWriter
+from edgewise.node import apps
+from edgewise.node.layout import Layout
+from edgewise.plan.nodes import App
+
+IDLE_WAIT_S = 0.2
+PROGRESS_EVERY_S = 1.0
+
+
+def tell(**message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="edgewise.node.engine")
+    parser.add_argument("app", type=Path)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
+    parser.add_argument("--master", default="local[*]")
+    parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--max-rows", type=int, default=1_000_000, help="per micro-batch")
+    arguments = parser.parse_args(argv)
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_until_parent_is_gone, daemon=True).start()
+    try:
+        app = apps.load(arguments.app).app
+        with ExitStack() as stack:
+            writers = _open_outputs(app, Layout(arguments.data), stack)
+            run = _spark if arguments.engine == "spark" else _embedded
+            run(app, arguments, writers, stopping)
+    except EdgewiseError as error:
+        tell(failed=str(error))
+        return 2
+    return 0
+
+
+def _until_parent_is_gone() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def _open_outputs(app: App, layout: Layout, stack: ExitStack) -> dict[str, SegmentWriter]:
+    writers = {}
+    for stream in app.outputs:
+        writers[stream.name] = SegmentWriter.open(layout.log(stream.name), stream.schema)
+        stack.callback(writers[stream.name].close)
+    return writers
+
+
+def _embedded(
+    app: App,
+    arguments: argparse.Namespace,
+    writers: dict[str, SegmentWriter],
+    stopping: threading.Event,
+) -> None:
+    layout = Layout(arguments.data)
+    live = LiveApp(
+        app,
+        logs={s.name: layout.log(s.name) for s in app.inputs},
+        writers=writers,
+        checkpoint=layout.checkpoint(app.name),
+        rows_max=min(arguments.max_rows, STEP_ROWS_MAX),
+    )
+    tell(step="embedded engine running", ready=True)
+    try:
+        while not stopping.is_set():
+            live.step(IDLE_WAIT_S)
+    finally:
+        live.close()
+
+
+def _spark(
+    app: App,
+    arguments: argparse.Namespace,
+    writers: dict[str, SegmentWriter],
+    stopping: threading.Event,
+) -> None:
+    tell(step="starting the JVM (a few seconds)")
+    from edgewise.engines.spark.engine import SparkApp, SparkConfig
+    from edgewise.engines.spark.session import start
+
+    layout = Layout(arguments.data)
+    spark = start(arguments.master, scratch=layout.scratch)
+    tell(step=f"Spark {spark.version} is up on {arguments.master}; starting the query")
+    job = SparkApp(
+        spark,
+        app,
+        logs={s.name: layout.log(s.name) for s in app.inputs},
+        writers=writers,
+        checkpoint=layout.checkpoint(app.name),
+        config=SparkConfig(partitions=arguments.partitions, rows_max=arguments.max_rows),
+    )
+    query = job.stream()
+    tell(step="query running", ready=True)
+    try:
+        while not stopping.wait(PROGRESS_EVERY_S) and query.isActive:
+            tell(progress={"batches": job.progress.batches, "rows_out": job.progress.rows_out})
+        failure = query.exception()
+        if failure is not None:
+            tell(failed=str(failure))
+            os._exit(3)  # the supervisor decides; the JVM goes with us
+    finally:
+        if stopping.is_set():
+            os._exit(0)  # exactly once does not need a goodbye, and the JVM is slow to say one
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Where things live in a data directory. Nobody else joins these paths.
+
+<data>/log/<stream>/        segment files of a stream
+<data>/checkpoint/<app>/    offsets and kernel state of an app
+<data>/scratch/             Spark's shuffle files; safe to delete while nothing runs
+<data>/lease                who may write here
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    data: Path
+
+    def log(self, stream: str) -> Path:
+        return self.data / "log" / stream
+
+    def checkpoint(self, app: str) -> Path:
+        return self.data / "checkpoint" / app
+
+    @property
+    def scratch(self) -> Path:
+        return self.data / "scratch"
+
+    @property
+    def engine_noise(self) -> Path:
+        return self.data / "engine.log"

@@ -1,0 +1,214 @@
+"""What one node runs for one app: logs, doors, engine, edge. `ha` orders, this obeys.
+
+Replay    open the logs; the edge reads back the current values of its topics
+Promote   open the doors, start the engine
+StepDown  close the doors, stop the engine, close the logs
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgewise.edge.config import EdgeConfig
+from edgewise.edge.feed import Feed
+from edgewise.edge.server import Edge
+from edgewise.event.arrow import SYSTEM_COUNT, record_batch
+from edgewise.event.event import Kind
+from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
+from edgewise.gateway.http import HttpDoor
+from edgewise.log.api import CLOCK_NONE, LogConfig
+from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.node import apps
+from edgewise.node.children import STEADY_S, Child, backoff_s
+from edgewise.node.ends import Ends
+from edgewise.node.layout import Layout
+from edgewise.node.rates import Rates
+from edgewise.node.terminal import Steps
+
+RATES_EVERY_S = 0.5
+MARK_EVERY_S = 1.0  # an idle stream still carries time
+RETAIN_EVERY_S = 60.0
+
+
+class WallClock:
+    def now_us(self) -> int:
+        return time.time_ns() // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    app: Path
+    data: Path
+    host: str = "127.0.0.1"
+    http_port: int = 8006
+    edge_port: int = 8008
+    engine: str = "spark"
+    master: str = "local[*]"
+    partitions: int = 2
+    log: LogConfig = LogConfig()
+    assets: tuple[tuple[str, Path], ...] = ()
+
+
+class Serving:
+    """Everything between Promote and StepDown. Methods belong to the event loop."""
+
+    def __init__(self, config: NodeConfig, loaded: apps.LoadedApp, steps: Steps) -> None:
+        self.config = config
+        self.app = loaded.app
+        self.ends = Ends.of(loaded.app)
+        self.steps = steps
+        self.layout = Layout(config.data)
+        self.writers: dict[str, SegmentWriter] = {}
+        self.door: HttpDoor | None = None
+        self.edge = Edge(EdgeConfig(assets=config.assets))
+        self.feeds: list[Feed] = []
+        self.ready = asyncio.Event()
+        self._others: list[Source | Sink] = []
+        self._engine: Child | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closed = False
+        self.http_port = self.edge_port = 0
+
+    async def open_logs(self) -> None:
+        for stream in self.app.outputs:  # made here, so that the edge may tail them at once
+            SegmentWriter.open(
+                self.layout.log(stream.name), stream.schema, self.config.log
+            ).close()
+        for stream in self.app.inputs:
+            log = self.layout.log(stream.name)
+            self.writers[stream.name] = SegmentWriter.open(log, stream.schema, self.config.log)
+        self.steps.say("log", str(self.config.data))
+        self.edge_port = await self.edge.start(self.config.host, self.config.edge_port)
+        for stream_name, sink in self.ends.topics:
+            feed = Feed(self.edge, SegmentReader.open(self.layout.log(stream_name)), sink)
+            feed.start()
+            self.feeds.append(feed)
+
+    async def promote(self) -> None:
+        self.door = HttpDoor(self.writers, WallClock(), http_config(self.ends.sources))
+        self.http_port = await self.door.start(self.config.host, self.config.http_port)
+        for name in self.writers:
+            url = f"http://{self.config.host}:{self.http_port}/streams/{name}"
+            self.steps.say("ingest", url)
+        await self._open_other_doors()
+        self.steps.say("edge", f"http://{self.config.host}:{self.edge_port}/")
+        self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time(), self._retain())
+
+    async def _open_other_doors(self) -> None:
+        schemas = {s.name: s.schema for s in self.app.streams}
+        for source in self.ends.sources:
+            if source.type != "http":
+                door = source_class(source.type)(
+                    source, schemas[source.stream], self.writers[source.stream], WallClock()
+                )
+                await door.start()
+                self._others.append(door)
+                self.steps.say("source", f"{source.type} to {source.stream}")
+        for sink in self.ends.sinks:
+            reader = SegmentReader.open(self.layout.log(sink.stream))
+            out = sink_class(sink.type)(sink, schemas[sink.stream], reader, WallClock())
+            await out.start()
+            self._others.append(out)
+            self.steps.say("sink", f"{sink.stream} to {sink.type}")
+
+    async def close(self) -> None:
+        """In the order of the flow: what is acknowledged is in the log before it closes."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.door is not None:
+            await self.door.stop()
+        for other in self._others:
+            await other.stop()
+        if self._engine is not None:
+            await self._engine.stop()
+        for feed in self.feeds:
+            feed.stop()
+        await self.edge.stop()
+        for writer in self.writers.values():
+            writer.close()
+
+    def spawn(self, *coroutines: Any) -> None:
+        self._tasks += [asyncio.create_task(c) for c in coroutines]
+
+    async def _keep_engine(self) -> None:
+        """A failing engine is started again, later each time, and says why."""
+        failures = 0
+        while not self._closed:
+            began = time.monotonic()
+            self._engine = Child(
+                "edgewise.node.engine", self._engine_arguments(), self.layout.engine_noise
+            )
+            await self._engine.start()
+            code = await self._engine.messages(self._hear)
+            await self._engine.stop()
+            failures = 1 if time.monotonic() - began > STEADY_S else failures + 1
+            wait = backoff_s(failures)
+            self.steps.say(
+                "engine",
+                f"ended with code {code} (see {self.layout.engine_noise}); "
+                f"starting again in {wait:g} s",
+            )
+            await asyncio.sleep(wait)
+
+    def _engine_arguments(self) -> list[str]:
+        config = self.config
+        return [
+            str(config.app),
+            *("--data", str(config.data), "--engine", config.engine),
+            *("--master", config.master, "--partitions", str(config.partitions)),
+        ]
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "step" in message:
+            self.steps.say(self.config.engine, message["step"])
+        if "failed" in message:
+            self.steps.say("engine", f"failed: {message['failed']}")
+        if message.get("ready"):
+            self.ready.set()
+
+    async def _publish_rates(self) -> None:
+        rates = Rates()
+        while True:
+            await asyncio.sleep(RATES_EVERY_S)
+            assert self.door is not None
+            rows_out = sum(feed.rows for feed in self.feeds)
+            now_us = WallClock().now_us()
+            value = rates.update(now_us, self.door.stats.accepted_total, rows_out)
+            self.edge.publish("$sys/rates", value, offset=rates.count, at_us=now_us)
+
+    async def _carry_time(self) -> None:
+        """A stream that falls silent still moves time, at the pace of ours, so timers fire."""
+        readers = {n: SegmentReader.open(self.layout.log(n)) for n in self.writers}
+        heads = {name: writer.head.offset for name, writer in self.writers.items()}
+        try:
+            while True:
+                await asyncio.sleep(MARK_EVERY_S)
+                for name, writer in self.writers.items():
+                    head = writer.head.offset
+                    clock = readers[name].clock(head)
+                    if head == heads[name] and clock != CLOCK_NONE:
+                        await asyncio.to_thread(mark, writer, clock + int(MARK_EVERY_S * 1000))
+                    heads[name] = writer.head.offset
+        finally:
+            for reader in readers.values():
+                reader.close()
+
+    async def _retain(self) -> None:
+        while True:
+            await asyncio.sleep(RETAIN_EVERY_S)
+            now_ms = WallClock().now_us() // 1000
+            for writer in self.writers.values():
+                await asyncio.to_thread(writer.retain, now_ms)
+
+
+def mark(writer: SegmentWriter, ts: int) -> None:
+    """Time moved to `ts`, nothing happened."""
+    columns: list[list[Any]] = [[None]] * (len(writer.schema) - SYSTEM_COUNT)
+    at_us = WallClock().now_us()
+    writer.append(record_batch(writer.schema, [ts], [at_us], [int(Kind.MARK)], columns))

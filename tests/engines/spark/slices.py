@@ -1,0 +1,73 @@
+"""Random apps of the first slice of the language, and random events for them."""
+
+import random
+
+from edgewise.event.event import Event, Kind
+
+DEFINITIONS = (
+    "define stream S (k string, v int, p double); define stream T (k string, v int, p double);"
+)
+WINDOWS = (
+    "",
+    "#window.time(2 sec)",
+    "#window.time(500 milliseconds)",
+    "#window.timeBatch(1 sec)",
+    "#window.length(3)",
+)
+FILTERS = (
+    "",
+    "[v > 3]",
+    "[p < 5.0 and not (k == 'a')]",
+    "[k != 'b' or v * 2 >= 9]",
+    "[v is null]",
+)
+AGGREGATES = ("count() as n", "sum(v) as n", "avg(p) as n", "min(v) as n", "max(p) as n")
+GROUPS = ("", "group by k")
+OUTPUTS = ("", "all events", "expired events")
+
+
+def app_text(dice):
+    """One to three queries: on S, on T, on what another query made."""
+    queries = [_query(dice, "S", "O1")]
+    if dice.random() < 0.5:
+        queries.append(_query(dice, "T", dice.choice(["O1", "O2"])))
+    if dice.random() < 0.6:
+        queries.append(
+            f"from O1{dice.choice(['', '[n > 1]'])}{dice.choice(WINDOWS)} "
+            f"select k, count() as m {dice.choice(GROUPS)} insert into O3;"
+        )
+    return "\n".join([DEFINITIONS, *queries])
+
+
+def _query(dice, source, target):
+    # `n` has one type, so that two queries may write the same stream.
+    having = dice.choice(["", "having n > 2"])
+    return (
+        f"from {source}{dice.choice(FILTERS)}{dice.choice(WINDOWS)} "
+        f"select k, convert({dice.choice(AGGREGATES).removesuffix(' as n')}, 'double') as n "
+        f"{dice.choice(GROUPS)} {having} insert {dice.choice(OUTPUTS)} into {target};"
+    )
+
+
+def events(dice, count):
+    """In order of time, mostly; marks now and then; nulls."""
+    now = 1_000_000
+    made = []
+    for _ in range(count):
+        now += dice.choice([0, 0, 1, 10, 200, 700])
+        if dice.random() < 0.05:
+            made.append(Event("", now, (), Kind.MARK))
+            continue
+        late = dice.choice([0] * 9 + [300])
+        data = (
+            dice.choice(["a", "b", "c", None]),
+            dice.choice([None, *range(10)]),
+            dice.choice([None, *(x / 4 for x in range(40))]),
+        )
+        made.append(Event(dice.choice(["S", "S", "T"]), now - late, data))
+    return made
+
+
+def case(seed, count=120):
+    dice = random.Random(seed)
+    return app_text(dice), events(dice, count), dice

@@ -1,0 +1,30 @@
+import pickle
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.engines.inputs import CLOCK, OFFSET, Inputs
+from edgewise.event import arrow
+from edgewise.event.schema import Schema
+from edgewise.log.segment import SegmentWriter
+
+SCHEMA = Schema.of("S", v="long")
+
+
+@given(st.lists(st.lists(st.integers(0, 100), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_every_row_knows_its_offset_and_the_largest_time_so_far(tmp_path_factory, batches):
+    path = tmp_path_factory.mktemp("log") / "S"
+    writer = SegmentWriter.open(path, SCHEMA)
+    for times in batches:
+        size = len(times)
+        writer.append(arrow.record_batch(writer.schema, times, [0] * size, [0] * size, [times]))
+    writer.close()
+    times = [t for batch in batches for t in batch]
+    start = len(times) // 2
+    inputs = pickle.loads(pickle.dumps(Inputs({"S": str(path)})))
+    rows = [r for b in inputs.read("S", start, len(times)) for r in b.to_pylist()]
+    assert inputs.heads() == {"S": len(times)}
+    assert inputs.clock(inputs.heads()) == max(times)
+    inputs.close()
+    assert [r[OFFSET] for r in rows] == list(range(start, len(times)))
+    assert [r[CLOCK] for r in rows] == [max(times[: i + 1]) for i in range(start, len(times))]

@@ -1,0 +1,64 @@
+import pytest
+
+from edgewise.errors import BadEvent, SetupError
+from edgewise.event.event import Event, Kind
+from edgewise.lang import compile_app
+from edgewise.node import replay
+
+APP = compile_app(
+    "define stream S (k string, v int); from S[v > 1] select k, v insert into O;"
+).app
+
+
+def read(*lines):
+    return list(replay.read_events([line.encode() for line in lines], APP))
+
+
+def test_data_is_a_list_or_an_object_and_a_line_may_only_move_time():
+    assert read(
+        '{"stream": "S", "ts": 1, "data": ["a", 2]}',
+        "",
+        '{"stream": "S", "ts": 2, "data": {"v": 3, "k": null}}',
+        '{"ts": 9}',
+    ) == [
+        Event("S", 1, ("a", 2)),
+        Event("S", 2, (None, 3)),
+        Event("", 9, (), Kind.MARK),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("nonsense", "malformed"),
+        ('{"stream": "S"}', "ts"),
+        ('{"stream": "X", "ts": 1, "data": []}', "no stream 'X'; this app reads S"),
+        ('{"stream": "S", "ts": 1}', "needs 'data'"),
+        ('{"stream": "S", "ts": 1, "data": ["a"]}', "has 2 attributes, got 1"),
+        ('{"stream": "S", "ts": 1, "data": {"k": "a"}}', "field 'v': is missing"),
+        ('{"stream": "S", "ts": 1, "data": {"k": "a", "v": 1, "w": 1}}', "field 'w'"),
+        ('{"stream": "S", "ts": 1, "data": ["a", "b"]}', "field 'v': must be int, got string"),
+        ('{"stream": "S", "ts": 1, "data": ["a", 1], "extra": 1}', "extra"),
+        ("[" * 5000, "event 1"),
+    ],
+)
+def test_a_bad_line_is_named_with_its_reason(line, reason):
+    with pytest.raises(BadEvent, match="event 1") as found:
+        read(line)
+    assert reason in str(found.value)
+
+
+def test_rows_are_lines_of_json():
+    [row] = replay.replay(APP, read('{"stream": "S", "ts": 1, "data": ["a", 2]}'), "embedded")
+    assert replay.to_line(row) == b'{"stream":"O","ts":1,"data":["a",2],"kind":"current"}'
+
+
+def test_streams_are_merged_by_time_and_keep_their_own_order():
+    rows = [Event("B", 5, ()), Event("A", 7, ()), Event("A", 3, ()), Event("B", 6, ())]
+    merged = [(r.stream, r.ts) for r in replay.merge(rows, ["A", "B"])]
+    assert merged == [("B", 5), ("B", 6), ("A", 7), ("A", 3)]
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(SetupError, match="choose one of"):
+        replay.replay(APP, [], "quantum")
