@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.gateway.memory_log import MemoryLog
+from tests.gateway.until import until
 
 from edgewise.errors import SetupError
 from edgewise.event.clock import ManualClock
@@ -39,12 +40,6 @@ async def followed(log, path, **options):
     await reading.start()
     yield reading
     await reading.stop()
-
-
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110  the other side is a file
-            await asyncio.sleep(0.01)
 
 
 def lines(*values):

@@ -41,6 +41,11 @@ class Source(Protocol):
     GUARANTEES: ClassVar[tuple[Guarantee, ...]]  # the first is the default
     stats: DoorStats
 
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        """BadSpec where complete options cannot work together; nothing is opened here."""
+        ...
+
     def __init__(
         self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock
     ) -> None: ...
@@ -60,6 +65,8 @@ class Sink(Protocol):
     GUARANTEES: ClassVar[tuple[Guarantee, ...]]
     stats: DoorStats
 
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None: ...
     def __init__(
         self, spec: SinkSpec, schema: Schema, reader: LogReader, clock: Clock
     ) -> None: ...
@@ -79,8 +86,13 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 # type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
 SOURCES: dict[str, str] = {
     "file": "edgewise.gateway.file:FileSource",
+    "mqtt": "edgewise.gateway.mqtt:MqttSource",
+    "zeromq": "edgewise.gateway.zeromq:ZeroMqSource",
 }
-SINKS: dict[str, str] = {}
+SINKS: dict[str, str] = {
+    "mqtt": "edgewise.gateway.mqtt:MqttSink",
+    "zeromq": "edgewise.gateway.zeromq:ZeroMqSink",
+}
 
 
 def check_source(spec: SourceSpec) -> SourceSpec:
@@ -93,12 +105,14 @@ def check_source(spec: SourceSpec) -> SourceSpec:
     else:
         cls = source_class(spec.type)
         options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
+        cls.check(options)
     return SourceSpec(spec.stream, spec.type, options, spec.map)
 
 
 def check_sink(spec: SinkSpec) -> SinkSpec:
     cls = sink_class(spec.type)
     options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
+    cls.check(options)
     return SinkSpec(spec.stream, spec.type, options, spec.map)
 
 

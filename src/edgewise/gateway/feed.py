@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -30,6 +30,7 @@ FULL_RETRY_S = 1.0
 SETTLE_S = 1.0
 SAY_EVERY = 1000  # refusals of one kind between two lines in the program's log
 APPEND_THREADS = 4
+IN_FLIGHT_MAX = 1024  # messages read and not yet durable
 
 
 class Feed:
@@ -44,6 +45,8 @@ class Feed:
         self._admission = Admission(schema, Limits())
         self._mapper = mapper_of(spec.map, self._admission)
         self._pool = ThreadPoolExecutor(APPEND_THREADS, "edgewise-feed")
+        self._room = asyncio.Semaphore(IN_FLIGHT_MAX)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._intake = Intake(writer, self._admission, self._pool, self.stats.appended)
 
     def read(self, payload: bytes) -> Admitted | None:
@@ -111,6 +114,34 @@ class Feed:
         await self.append(events, producer=producer, sequence=sequence)
         return True
 
+    async def offer(self, payload: bytes, durable: Callable[[], None] = lambda: None) -> None:
+        """Take a message without waiting for the disk; returns when there is room for the next.
+
+        `durable` is called when its events are in the log, or when they were refused: sent again
+        they would be refused again.
+        """
+        await self._room.acquire()
+        events = self.read(payload)
+        if events is None:
+            self._room.release()
+            durable()
+            return
+        task = asyncio.create_task(self._finish(events, durable))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, events: Admitted, durable: Callable[[], None]) -> None:
+        try:
+            await self.append(events)
+            durable()
+        finally:
+            self._room.release()
+
     async def close(self) -> None:
+        """What waits for the disk gets a moment, the rest was never acknowledged."""
+        if self._tasks:
+            _, late = await asyncio.wait(set(self._tasks), timeout=SETTLE_S)
+            for task in late:
+                task.cancel()
         await self._intake.settle(SETTLE_S)
         self._pool.shutdown(wait=False)

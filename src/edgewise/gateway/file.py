@@ -13,10 +13,10 @@ import glob
 import logging
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,6 +37,8 @@ ROWS_MAX = 32 * 1024  # of Parquet in one append
 FOOTER_BYTES = 4096
 STEPS_MAX = 256  # chunks of one file before the next has its turn
 POLL_S = 0.1
+
+_CHOICES = {"follow": ("true", "false"), "from": ("start", "end"), "format": ("lines", "parquet")}
 
 
 @dataclass(slots=True)
@@ -64,12 +66,18 @@ class FileSource:
         Guarantee.AT_LEAST_ONCE,
     )
 
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        for name, known in _CHOICES.items():
+            if options[name] not in known:
+                raise BadSpec(f"{name}='{options[name]}' must be one of: {', '.join(known)}", name)
+
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         options = spec.options
         self._pattern = options["path"]
-        self._follow = _choice(options, "follow", ("true", "false")) == "true"
-        self._at_end = _choice(options, "from", ("start", "end")) == "end"
-        self._parquet = _choice(options, "format", ("lines", "parquet")) == "parquet"
+        self._follow = options["follow"] == "true"
+        self._at_end = options["from"] == "end"
+        self._parquet = options["format"] == "parquet"
         self._header = spec.map.options.get("header", "false") == "true"
         self._each = spec.map.type == "text" and not spec.map.options
         self._feed = Feed(replace(spec, map=self._line_map(spec.map)), schema, writer, clock)
@@ -228,10 +236,3 @@ def _replaced(tail: _Tail) -> bool:
     except FileNotFoundError:
         return True
     return status.st_ino != tail.inode or (not tail.done and status.st_size < tail.position)
-
-
-def _choice(options: Any, name: str, allowed: tuple[str, ...]) -> str:
-    value: str = options[name]
-    if value not in allowed:
-        raise BadSpec(f"{name}='{value}' must be one of: {', '.join(allowed)}", name)
-    return value

@@ -1,0 +1,315 @@
+"""MQTT 3.1.1 and 5: a client of any broker, source and sink.
+
+The broker is told that a message arrived only when the log has it. With QoS 1 that is the PUBACK.
+With QoS 2 it is the PUBREC, since from then on the broker need not keep the message. The client
+library sends both as soon as it has read a message; `_Client` holds them back.
+
+The session is persistent: what arrives at the broker while we are away is delivered later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from edgewise.errors import SetupError
+from edgewise.event.clock import Clock
+from edgewise.event.schema import Schema
+from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.feed import Feed
+from edgewise.gateway.renderers import renderer_of
+from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
+from edgewise.log.api import LogReader, LogWriter
+
+IN_FLIGHT_MAX = 1000  # messages of one source on their way to the disk
+CONNECT_S = 5.0
+CONFIRM_S = 10.0
+RECONNECT_S = (1, 30)
+SESSION_S = 7 * 24 * 3600
+TOPICS_MAX = 256
+_VERSIONS = {"3.1.1": paho.MQTTv311, "5": paho.MQTTv5}
+_PORTS = {"mqtt": 1883, "mqtts": 8883}
+
+_CONNECTION: dict[str, Option] = {
+    "url": Option("mqtt://host:port, or mqtts://host:port for TLS", None),
+    "qos": Option("'0', '1' or '2'", "1"),
+    "version": Option("'3.1.1' or '5'", "3.1.1"),
+    "client.id": Option("names the session at the broker; default: edgewise-<stream>"),
+    "username": Option("for brokers that ask"),
+    "password": Option("for brokers that ask"),
+    "ca": Option("file with the broker's certificate authority, for mqtts"),
+}
+
+
+class _Client(paho.Client):
+    """Tells of a message before it is acknowledged, and acknowledges when told to."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.arrived: Callable[[paho.MQTTMessage], None] | None = None
+        self._held_mid = 0
+
+    def acknowledge(self, mid: int, qos: int) -> None:
+        if qos == 1:
+            super()._send_puback(mid)
+        elif qos == 2:
+            super()._send_pubrec(mid)
+
+    def _send_puback(self, mid: int) -> MQTTErrorCode:
+        if self.arrived is None:
+            return super()._send_puback(mid)
+        return MQTTErrorCode.MQTT_ERR_SUCCESS
+
+    def _send_pubrec(self, mid: int) -> MQTTErrorCode:
+        if self.arrived is None:
+            return super()._send_pubrec(mid)
+        self._held_mid = mid
+        return MQTTErrorCode.MQTT_ERR_SUCCESS
+
+    def _handle_publish(self) -> MQTTErrorCode:
+        self._held_mid = 0
+        result = super()._handle_publish()
+        if self._held_mid and self.arrived is not None:
+            self.arrived(self._in_messages[self._held_mid])
+        return result
+
+
+@dataclass(slots=True)
+class _Held:
+    mid: int
+    qos: int
+    durable: bool = False
+
+
+class MqttSource:
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        **_CONNECTION,
+        "topic": Option(
+            "filters with commas between; '$share/group/filter' shares the load", None
+        ),
+    }
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
+        Guarantee.AT_LEAST_ONCE,
+        Guarantee.AT_MOST_ONCE,
+    )
+
+    def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
+        self._options = spec.options
+        self._qos = int(spec.options["qos"])
+        self._topics = [t.strip() for t in spec.options["topic"].split(",")][:TOPICS_MAX]
+        self._feed = Feed(spec, schema, writer, clock)
+        self.stats = self._feed.stats
+        self._client = _client(spec.options, f"edgewise-{spec.stream}")
+        self._client.arrived = self._arrived
+        self._client.on_message = self._on_message
+        self._client.on_connect = self._on_connect
+        self._held: deque[_Held] = deque()
+        self._room = threading.BoundedSemaphore(IN_FLIGHT_MAX)
+        self._stopping = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._subscribed = asyncio.Event()
+        self._client.on_subscribe = self._on_subscribe
+
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        _check(options)
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await _connect(self._client, self._options)
+        try:
+            await asyncio.wait_for(self._subscribed.wait(), CONNECT_S)
+        except TimeoutError:
+            await self.stop()
+            raise SetupError(
+                f"{self._options['url']} did not accept a subscription to "
+                f"'{self._options['topic']}' within {CONNECT_S:g} s"
+            ) from None
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        await self._feed.close()
+        await asyncio.to_thread(_disconnect, self._client)
+
+    # --- in the thread of the client
+
+    def _on_connect(self, client: Any, _data: Any, _flags: Any, reason: Any, _p: Any) -> None:
+        if not reason.is_failure:
+            client.subscribe([(topic, self._qos) for topic in self._topics])
+
+    def _on_subscribe(self, _c: Any, _data: Any, _mid: Any, reasons: Any, _p: Any) -> None:
+        if self._loop is not None and not any(r.is_failure for r in reasons):
+            self._loop.call_soon_threadsafe(self._subscribed.set)
+
+    def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
+        if message.qos < 2:  # with QoS 2 this is the PUBREL of what was taken already
+            self._arrived(message)
+
+    def _arrived(self, message: paho.MQTTMessage) -> None:
+        while not self._room.acquire(timeout=0.1):
+            if self._stopping.is_set():
+                return
+        if self._stopping.is_set() or self._loop is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._take(message), self._loop)
+
+    # --- in the event loop
+
+    async def _take(self, message: paho.MQTTMessage) -> None:
+        if message.dup and any(h.mid == message.mid for h in self._held):
+            self._room.release()
+            return  # sent again after a broken connection; the first one is still on its way
+        held = _Held(message.mid, message.qos)
+        if message.qos:
+            self._held.append(held)
+
+        def durable() -> None:
+            self._room.release()
+            held.durable = True
+            # In the order of arrival, as the protocol wants it.
+            while self._held and self._held[0].durable:
+                first = self._held.popleft()
+                self._client.acknowledge(first.mid, first.qos)
+
+        await self._feed.offer(bytes(message.payload), durable)
+
+
+class MqttSink:
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        **_CONNECTION,
+        "topic": Option("where to publish; {{attribute}} is filled from the event", None),
+        "retain": Option("'true' lets the broker keep the last message of a topic", "false"),
+    }
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
+        Guarantee.AT_LEAST_ONCE,
+        Guarantee.AT_MOST_ONCE,
+    )
+
+    def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
+        self._options = spec.options
+        self._qos = int(spec.options["qos"])
+        self._retain = spec.options["retain"] == "true"
+        self._topic = renderer_of(MapSpec("text", {"template": spec.options["topic"]}), schema)
+        self._drain = Drain(spec, schema, reader, cursor)
+        self.stats = self._drain.stats
+        self._client = _client(spec.options, f"edgewise-{spec.stream}-sink")
+
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        _check(options)
+
+    async def start(self) -> None:
+        await _connect(self._client, self._options)
+        self._drain.start(self._deliver)
+
+    async def stop(self) -> None:
+        await self._drain.stop()
+        await asyncio.to_thread(_disconnect, self._client)
+
+    async def _deliver(self, messages: list[Message]) -> None:
+        await asyncio.to_thread(self._publish, messages)
+
+    def _publish(self, messages: list[Message]) -> None:
+        if not self._client.is_connected():
+            raise Undelivered("the connection to the broker is broken")
+        sent = []
+        for message in messages:
+            topic = self._topic(0, message.row).decode()
+            try:
+                info = self._client.publish(topic, message.payload, self._qos, self._retain)
+            except ValueError as bad:
+                raise Undelivered(f"topic '{topic}': {bad}") from None
+            sent.append(info)
+        for info in sent:
+            try:
+                info.wait_for_publish(CONFIRM_S)
+            except (RuntimeError, ValueError) as bad:
+                raise Undelivered(str(bad)) from None
+            if not info.is_published():
+                raise Undelivered(f"the broker confirmed nothing for {CONFIRM_S:g} s")
+
+
+def _check(options: Mapping[str, str]) -> None:
+    url = urlsplit(options["url"])
+    if url.scheme not in _PORTS or not url.hostname:
+        raise BadSpec(
+            f"url='{options['url']}' must be mqtt://host:port or mqtts://host:port", "url"
+        )
+    if options["version"] not in _VERSIONS:
+        known = ", ".join(_VERSIONS)
+        raise BadSpec(f"version='{options['version']}' must be one of: {known}", "version")
+    if options["qos"] not in {"0", "1", "2"}:
+        raise BadSpec(f"qos='{options['qos']}' must be one of: 0, 1, 2", "qos")
+    if options["qos"] == "0" and options["delivery"] != Guarantee.AT_MOST_ONCE.value:
+        raise BadSpec("qos='0' can lose messages: say delivery='at-most-once', or qos='1'", "qos")
+
+
+def _client(options: Mapping[str, str], name: str) -> _Client:
+    five = options["version"] == "5"
+    client = _Client(
+        CallbackAPIVersion.VERSION2,
+        client_id=options["client.id"] or name,
+        protocol=_VERSIONS[options["version"]],
+        clean_session=None if five else False,
+    )
+    if options["username"]:
+        client.username_pw_set(options["username"], options["password"] or None)
+    if urlsplit(options["url"]).scheme == "mqtts":
+        client.tls_set_context(ssl.create_default_context(cafile=options["ca"] or None))
+    client.reconnect_delay_set(*RECONNECT_S)
+    client.max_queued_messages_set(IN_FLIGHT_MAX * 4)
+    return client
+
+
+async def _connect(client: _Client, options: Mapping[str, str]) -> None:
+    """Returns when the broker accepted the first connection; later ones are made again."""
+    loop = asyncio.get_running_loop()
+    accepted: asyncio.Future[Any] = loop.create_future()
+    later: Any = client.on_connect
+
+    def on_connect(c: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
+        loop.call_soon_threadsafe(_settle, accepted, reason)
+        if later is not None:
+            later(c, data, flags, reason, properties)
+
+    client.on_connect = on_connect
+    url = urlsplit(options["url"])
+    arguments: dict[str, Any] = {}
+    if options["version"] == "5":
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = SESSION_S
+        arguments = {"clean_start": False, "properties": properties}
+    try:
+        port = url.port or _PORTS[url.scheme]
+        await asyncio.to_thread(
+            client.connect, url.hostname or "", port, keepalive=30, **arguments
+        )
+        client.loop_start()
+        reason = await asyncio.wait_for(accepted, CONNECT_S)
+    except (OSError, TimeoutError) as bad:
+        await asyncio.to_thread(_disconnect, client)
+        raise SetupError(f"no MQTT broker at {options['url']}: {bad or 'no answer'}") from bad
+    if reason.is_failure:
+        await asyncio.to_thread(_disconnect, client)
+        raise SetupError(f"the broker at {options['url']} refused the connection: {reason}")
+
+
+def _settle(accepted: asyncio.Future[Any], reason: Any) -> None:
+    if not accepted.done():
+        accepted.set_result(reason)
+
+
+def _disconnect(client: _Client) -> None:
+    client.disconnect()
+    client.loop_stop()

@@ -1,0 +1,135 @@
+"""ZeroMQ: SUB and PULL as sources, PUB and PUSH as sinks.
+
+ZeroMQ knows no acknowledgement, so both give at most once and the compiler refuses more. PULL and
+PUSH slow the sender down when we are slow; PUB drops for a subscriber that does not keep up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import zmq
+import zmq.asyncio
+
+from edgewise.errors import SetupError
+from edgewise.event.clock import Clock
+from edgewise.event.schema import Schema
+from edgewise.gateway.admit import BODY_BYTES_MAX
+from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.feed import Feed
+from edgewise.gateway.spec import BadSpec, Guarantee, Option, SinkSpec, SourceSpec
+from edgewise.log.api import LogReader, LogWriter
+
+QUEUE_MAX = 1000  # messages in ZeroMQ's own queue
+TOPICS_MAX = 256
+SEND_S = 5.0
+_SOURCES = {"sub": zmq.SUB, "pull": zmq.PULL}
+_SINKS = {"pub": zmq.PUB, "push": zmq.PUSH}
+_URL = Option("such as tcp://127.0.0.1:5555 or ipc:///run/events", None)
+_MODE = Option("'connect' or 'bind'", "connect")
+
+
+class ZeroMqSource:
+    OPTIONS: ClassVar[dict[str, Option]] = {
+        "url": _URL,
+        "socket": Option("'sub' or 'pull'", "sub"),
+        "mode": _MODE,
+        "topic": Option("for sub: prefixes of the first frame, with commas between"),
+    }
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (Guarantee.AT_MOST_ONCE,)
+
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        _check(options, _SOURCES)
+
+    def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
+        self._options = spec.options
+        self._kind = _SOURCES[spec.options["socket"]]
+        self._feed = Feed(spec, schema, writer, clock)
+        self.stats = self._feed.stats
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        socket = zmq.asyncio.Context.instance().socket(self._kind)
+        socket.set(zmq.RCVHWM, QUEUE_MAX)
+        socket.set(zmq.MAXMSGSIZE, BODY_BYTES_MAX)
+        if self._kind == zmq.SUB:
+            for topic in self._options["topic"].split(",")[:TOPICS_MAX]:
+                socket.subscribe(topic.strip())
+        _attach(socket, self._options)
+        self._task = asyncio.create_task(self._run(socket))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        await self._feed.close()
+
+    async def _run(self, socket: Any) -> None:
+        try:
+            while True:
+                frames = await socket.recv_multipart()
+                await self._feed.offer(frames[-1])
+        finally:
+            socket.close(linger=0)
+
+
+class ZeroMqSink:
+    OPTIONS: ClassVar[dict[str, Option]] = {
+        "url": _URL,
+        "socket": Option("'pub' or 'push'", "pub"),
+        "mode": Option("'connect' or 'bind'", "bind"),
+        "topic": Option("for pub: the first frame of every message"),
+    }
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (Guarantee.AT_MOST_ONCE,)
+
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        _check(options, _SINKS)
+
+    def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
+        self._options = spec.options
+        self._kind = _SINKS[spec.options["socket"]]
+        self._drain = Drain(spec, schema, reader, cursor)
+        self.stats = self._drain.stats
+        self._socket: Any = None
+
+    async def start(self) -> None:
+        self._socket = zmq.asyncio.Context.instance().socket(self._kind)
+        self._socket.set(zmq.SNDHWM, QUEUE_MAX)
+        _attach(self._socket, self._options)
+        self._drain.start(self._deliver)
+
+    async def stop(self) -> None:
+        await self._drain.stop()
+        if self._socket is not None:
+            self._socket.close(linger=500)
+            self._socket = None
+
+    async def _deliver(self, messages: list[Message]) -> None:
+        topic = self._options["topic"].encode()
+        for message in messages:
+            frames = [topic, message.payload] if topic else [message.payload]
+            try:
+                async with asyncio.timeout(SEND_S):
+                    await self._socket.send_multipart(frames)
+            except TimeoutError:
+                raise Undelivered(f"nobody took a message within {SEND_S:g} s") from None
+
+
+def _check(options: Mapping[str, str], sockets: Mapping[str, int]) -> None:
+    for name, known in (("socket", tuple(sockets)), ("mode", ("connect", "bind"))):
+        if options[name] not in known:
+            raise BadSpec(f"{name}='{options[name]}' must be one of: {', '.join(known)}", name)
+
+
+def _attach(socket: Any, options: Mapping[str, str]) -> None:
+    url, mode = options["url"], options["mode"]
+    try:
+        (socket.bind if mode == "bind" else socket.connect)(url)
+    except zmq.ZMQError as bad:
+        socket.close(linger=0)
+        raise SetupError(f"ZeroMQ cannot {mode} to '{url}': {bad.strerror}") from bad
