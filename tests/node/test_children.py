@@ -1,5 +1,6 @@
 import asyncio
 import os
+import subprocess
 import sys
 import time
 
@@ -53,3 +54,17 @@ def test_a_child_that_ignores_the_request_is_killed_with_its_children(monkeypatc
     while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not alive(pids[0])
+
+
+def test_a_child_ends_with_its_parent():
+    code = "import time; from edgewise.node.children import end_with_parent as e; e(); "
+    child = subprocess.Popen(
+        [sys.executable, "-c", code + "print('up', flush=True); time.sleep(60)"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with child:
+        assert child.stdout.readline() == b"up\n"
+        child.stdin.close()
+        assert child.wait(30) == 1

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ LINE_BYTES_MAX = 1024 * 1024
 
 
 class Child:
-    """One Python module as a process. It sees the end of its stdin when we are gone."""
+    """One Python module as a process; it calls `end_with_parent` first of all."""
 
     def __init__(self, module: str, arguments: list[str], noise: Path | None = None) -> None:
         """What it writes to stderr goes to the file `noise`, emptied at each start."""
@@ -65,6 +66,16 @@ class Child:
     def _running(self) -> asyncio.subprocess.Process:
         assert self._process is not None, "start() comes first"
         return self._process
+
+
+def end_with_parent() -> None:
+    """In a child: end when stdin does, which is when the parent is gone, however it went."""
+
+    def wait() -> None:
+        sys.stdin.read()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def backoff_s(failures: int) -> float:

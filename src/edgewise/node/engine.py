@@ -20,6 +20,7 @@ from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
 from edgewise.errors import EdgewiseError
 from edgewise.log.segment import SegmentWriter
 from edgewise.node import apps
+from edgewise.node.children import end_with_parent
 from edgewise.node.layout import Layout
 from edgewise.plan.nodes import App
 
@@ -44,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_until_parent_is_gone, daemon=True).start()
+    end_with_parent()
     try:
         app = apps.load(arguments.app).app
         with ExitStack() as stack:
@@ -55,11 +56,6 @@ def main(argv: list[str] | None = None) -> int:
         tell(failed=str(error))
         return 2
     return 0
-
-
-def _until_parent_is_gone() -> None:
-    sys.stdin.read()
-    os._exit(1)
 
 
 def _open_outputs(app: App, layout: Layout, stack: ExitStack) -> dict[str, SegmentWriter]:

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from edgewise.node.children import end_with_parent
+
 SPEED = 60  # seconds of event time in one second of ours
 EVENTS_PER_S = 2_000
 BATCHES_PER_S = 20
@@ -136,6 +138,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    end_with_parent()
     play(arguments.url, arguments.seed)
     return 0
 

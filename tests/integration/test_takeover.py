@@ -1,0 +1,102 @@
+"""Two nodes on one data directory: kill -9 the one that serves, the other has every event once."""
+
+import http.client
+import json
+import os
+import signal
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import pytest
+from tests.integration.program import Program, until
+
+from edgewise.log.segment import SegmentReader
+from edgewise.node.layout import Layout
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+START_S_MAX = 60
+BATCH = 50
+APP = """
+@app:name('sums')
+@source(type='http', @map(type='json'))
+define stream S (k string, v long);
+
+@sink(type='topic', path='sums/{k}', conflate='replace', recovery='precise')
+define stream O (k string, total long);
+
+from S select k, sum(v) as total group by k insert into O;
+"""
+
+
+class Node:
+    """A running `edgewise run`, seen from outside."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.ingest = program.wait_for_line(r"(http://\S+/streams/S)", START_S_MAX).group(1)
+        self.edge = program.wait_for_line(r"edge +(http://\S+:\d+)/", START_S_MAX).group(1)
+
+    def post(self, count: int) -> None:
+        events = [{"ts": 1000, "data": {"k": "a", "v": 1}}] * count
+        status, body = request("POST", self.ingest, json.dumps(events).encode())
+        assert status == 200, body
+
+    def total(self) -> int:
+        status, body = request("GET", f"{self.edge}/topics/sums/a")
+        return json.loads(body)["total"] if status == 200 else 0
+
+
+def request(method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    try:
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        connection.request(method, address.path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def totals_in_the_log(layout: Layout) -> list[int]:
+    reader = SegmentReader.open(layout.log("O"))
+    try:
+        batches = reader.read(reader.earliest(), reader.head().offset)
+        return [n for batch in batches for n in batch.rows.column("total").to_pylist()]
+    finally:
+        reader.close()
+
+
+def test_the_standby_takes_over_with_every_event_once(tmp_path):
+    data = tmp_path / "data"
+    (tmp_path / "sums.siddhi").write_text(APP)
+    run = ("run", str(tmp_path / "sums.siddhi"), "--data", str(data), "--engine", "embedded")
+    ports = ("--http-port", "0", "--edge-port", "0")
+    with (
+        Program.start(*run, *ports, home=tmp_path / "one") as one,
+        Program.start(*run, *ports, home=tmp_path / "two") as two,
+    ):
+        # Whoever was first serves; the other says so.
+        until(lambda: "standing by" in one.said + two.said, START_S_MAX)
+        first, second = (two, one) if "standing by" in one.said else (one, two)
+        node = Node(first)
+        node.post(BATCH)
+        node.post(BATCH)
+        until(lambda: node.total() == 2 * BATCH, START_S_MAX)
+        node.post(BATCH)  # acknowledged, and perhaps not yet computed
+        os.kill(first.process.pid, signal.SIGKILL)
+        node = Node(second)
+        node.post(BATCH)
+        until(lambda: quietly(node.total) == 4 * BATCH, START_S_MAX)
+        first.all_gone_after_s(30)
+        second.ctrl_c()
+        second.all_gone_after_s(10)
+    totals = [n for n in totals_in_the_log(Layout(data)) if n is not None]
+    assert totals == list(range(1, 4 * BATCH + 1))
+
+
+def quietly(read):
+    with suppress(OSError):
+        return read()
+    return None
