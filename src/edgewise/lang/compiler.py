@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edgewise.errors import Problem
+from edgewise.lang.lower.advice import advise
 from edgewise.lang.lower.app import lower_app
 from edgewise.lang.lower.ondemand import lower_on_demand
 from edgewise.lang.parse.app import parse_app, parse_on_demand
@@ -44,6 +45,7 @@ def compile_app(
     report.raise_errors()
     app = lower_app(report, tree, functions)
     report.raise_errors()
+    advise(report, app)
     return Compiled(app, report.warnings())
 
 

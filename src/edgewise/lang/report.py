@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from edgewise.errors import AppError, Problem
+from edgewise.errors import AppError, Problem, Span
 from edgewise.lang.source import At, Source
 
 PROBLEMS_MAX = 50  # more than a person reads; a broken file must not flood a terminal
@@ -35,7 +35,10 @@ class Report:
             self._errors.append(problem)
 
     def warn(self, at: At, message: str, hint: str = "") -> None:
-        problem = Problem(self.source.span(at), message, hint, severity="warning")
+        self.warn_at(self.source.span(at), message, hint)
+
+    def warn_at(self, span: Span, message: str, hint: str = "") -> None:
+        problem = Problem(span, message, hint, severity="warning")
         if len(self._warnings) < PROBLEMS_MAX and problem not in self._warnings:
             self._warnings.append(problem)
 

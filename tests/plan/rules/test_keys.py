@@ -4,6 +4,7 @@ import pytest
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
+from edgewise.lang import compile_app
 from edgewise.plan.exprs import Agg, Const, Field
 from edgewise.plan.nodes import (
     App,
@@ -87,9 +88,95 @@ def test_queries_that_share_no_stream_are_fragments_of_their_own():
     assert [f.keyed for f in fragments] == [True, False]
 
 
-def test_several_inputs_of_one_fragment_are_merged_on_one_task():
+def test_several_inputs_are_keyed_where_each_has_the_attribute():
     a = query("a", "S", "M")
     b = query("b", "T", "M")
     c = query("c", "M", "O", group=("ip",), count=True)
     [fragment] = split(app(a, b, c, inputs=("S", "T")))
-    assert "merged" in fragment.why
+    assert fragment.keys == (("S", ("ip",)), ("T", ("ip",)))
+
+
+LANGUAGE = "define stream A (k string, j string, v int); define stream B (k string, v int);"
+
+
+def keys(text):
+    [fragment] = split(compile_app(LANGUAGE + text).app)
+    return fragment
+
+
+SECOND = "#window.time(1 sec)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from every a=A -> b=B[k == a.k] select a.v as x",
+        "from every a=A -> b=B[k == a.k]<2:> -> c=A[k == b[last].k] select a.v as x",
+        "from every a=A -> not B[k == a.k] for 1 sec select a.v as x",
+        f"from A{SECOND} as a join B{SECOND} as b on a.k == b.k and a.v > b.v select a.v as x",
+    ],
+)
+def test_patterns_and_joins_are_keyed_by_what_ties_them(text):
+    assert dict(keys(text + " insert into O;").keys) == {"A": ("k",), "B": ("k",)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "from a=A, b=B select a.v as x insert into O;",
+        """from A#window.length(3) select sum(v) as s insert into #I;
+        from #I join B#window.length(1) select #I.s as x insert into O;""",
+    ],
+)
+def test_partitions_are_keyed_by_their_own_key(body):
+    found = keys(f"partition with (k of A, k of B) begin {body} end;")
+    assert dict(found.keys) == {"A": ("k",), "B": ("k",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("from a=A -> b=B[k == a.k] select a.v as x", "without 'every'"),
+        ("from every (a=A -> b=B[k == a.k]) select a.v as x", "more than one event"),
+        ("from every a=A, b=B[k == a.k] select a.v as x", "a sequence is broken"),
+        ("from every a=A -> b=B[v > a.v] select a.v as x", "no equality"),
+        ("from A#window.length(2) join B on A.k == B.k select A.v as x", "#window.length"),
+        ("from A select k, count() as n group by k output every 2 events", "a rate limit"),
+        ("define table T (k string); from A join T on A.k == T.k select A.k", "belongs to all"),
+    ],
+)
+def test_what_cannot_be_keyed_says_why(text, why):
+    assert why in keys(text + " insert into O;").why
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "why"),
+    [
+        ("v > 5 as 'x' of A", "from A insert into O;", "computed"),
+        ("k of A", "from A join B#window.length(1) select A.v as x insert into O;", "every key"),
+    ],
+)
+def test_partitions_that_cannot_be_keyed_say_why(key, body, why):
+    assert why in keys(f"partition with ({key}) begin {body} end;").why
+
+
+def test_two_equalities_make_a_key_of_two():
+    text = "from every a=A -> b=A[k == a.k and j == a.j] select a.v as x insert into O;"
+    assert keys(text).keys == (("A", ("k", "j")),)
+
+
+def test_a_stream_that_feeds_itself_has_no_key_to_follow():
+    text = "from B select k, v insert into M; from M select k, v group by k insert into M;"
+    text += "from M#window.time(1 sec) select k, count() as n group by k insert into O;"
+    assert "feed back" in keys(text).why or "share no" in keys(text).why
+
+
+def test_ten_thousand_queries_are_split_in_no_time():
+    text = "".join(f"from A[v > {n}] select k insert into O{n};" for n in range(2000))
+    assert len(split(compile_app(LANGUAGE + text).app)) == 1
+
+
+def test_a_table_is_state_whoever_writes_it():
+    fragment = keys("define table T (k string, v int); from B insert into T;")
+    assert "belongs to all keys" in fragment.why
+    assert not fragment.stateless

@@ -112,10 +112,22 @@ class Context:
             if numbers or alike:
                 return
             message = f"cannot compare {left.type.value} with {right.type.value}"
-            self.report.fail(node.at, message, _comparison_hint(left.type, right.type))
+            self.report.fail(node.at, message, self._comparison_hint(left, right))
         if not numbers:
             message = f"'{node.op}' needs numbers, not {left.type.value} and {right.type.value}"
-            self.report.fail(node.at, message)
+            self.report.fail(node.at, message, self._comparison_hint(left, right))
+
+    def _comparison_hint(self, left: exprs.Expr, right: exprs.Expr) -> str:
+        for side in (left, right):
+            if side.type is AttrType.OBJECT:
+                if isinstance(side, exprs.Field) and self._counted(side.slot):
+                    name = f"{side.slot}[last].{side.name}"
+                    return f"'{side.slot}' holds several events; pick one: {name}"
+                return "cast the object first: cast(x, 'string')"
+        return "strings only meet strings, bools bools, numbers numbers; convert one of them"
+
+    def _counted(self, name: str) -> bool:
+        return any(slot.counted for slot in self.scope.slots if slot.name == name)
 
     def _is_null(self, node: written.IsNull) -> exprs.Expr:
         operand = node.operand
@@ -226,12 +238,6 @@ def _check_arity(report: Report, at: At, function: Function, given: int) -> None
         wanted = str(least) if least == most else f"{least} to {most}"
     plural = "argument" if wanted.endswith("1") else "arguments"
     report.fail(at, f"'{function.name}' takes {wanted} {plural}, not {given}")
-
-
-def _comparison_hint(left: AttrType, right: AttrType) -> str:
-    if AttrType.OBJECT in {left, right}:
-        return "cast the object first: cast(x, 'string')"
-    return "strings only meet strings, bools bools, numbers numbers; convert one of them"
 
 
 def _exact(node: written.Literal) -> str | float | bool:

@@ -1,26 +1,53 @@
 """Keys are found, not demanded: split an app into fragments and give each the key it can have.
 
-Queries connected through streams make one fragment. Its key is a set of attributes of its input
-stream such that every query with state groups by them, followed back through the select lists in
-between. A key is legal only where the state of one group never depends on events of another:
+Queries connected through streams make one fragment. Its key is one attribute of each input stream
+(or several, where several will do) such that the state of one key never depends on events of
+another. Which attributes of the streams in between still carry the key is followed through the
+select lists. Each query with state then says whether it can live with that:
 
-    window      legal by key   because
-    none        yes            running aggregates belong to their group
-    time        yes            an event leaves at its own time, whatever else is inside
-    others      no             what leaves depends on other groups (a count, a first event)
+    partition     its own key is the key, or its inner stream carries it
+    window        none, time and delay: an event leaves at its own time, whatever else is inside;
+                  what leaves all others depends on events of other keys
+    aggregate     groups by the key
+    pattern       `every` on its first element alone, equalities between all its elements
+    sequence      never: any event between two others breaks it
+    join          an equality between its sides, both with windows as above
+    tables        never: they belong to all keys
 
-`order by`, `limit` and `offset` act on a chunk, and a chunk may span groups: not legal either.
+`order by`, `limit`, `offset` and rate limits look at rows of all keys together: not legal either.
 """
 
 from __future__ import annotations
 
-from edgewise.plan.exprs import Agg, Field, walk
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+
+from edgewise.plan.exprs import Agg, Expr, Field, InTable, walk
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, Query, StreamInput, Window, streams_of
+from edgewise.plan.nodes import (
+    App,
+    ChainState,
+    EveryState,
+    Filter,
+    JoinInput,
+    Query,
+    QueryInput,
+    StateInput,
+    StateKind,
+    Stream,
+    StreamInput,
+    StreamState,
+    Window,
+    state_leaves,
+    streams_of,
+)
+from edgewise.plan.rules.correlation import KEY_TYPES, correlate
 
-KEYABLE_WINDOWS = ("", "time")
+KEYABLE_WINDOWS = ("", "time", "delay")
+CHOICES_MAX = 4096  # combinations of attributes tried for one fragment
+INNER_KEY = "@key"  # what an inner stream carries without selecting it
 
-Lineage = dict[str, str]  # attribute of a stream -> attribute of the fragment's input
+Carried = dict[str, frozenset[str]]  # stream -> its attributes that are the key, unchanged
 
 
 def split(app: App) -> tuple[Fragment, ...]:
@@ -30,114 +57,266 @@ def split(app: App) -> tuple[Fragment, ...]:
 
 def _components(app: App) -> list[list[Query]]:
     """Queries that share a stream, directly or through others."""
-    groups: list[tuple[set[str], list[Query]]] = []
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            leader[name] = leader[leader[name]]
+            name = leader[name]
+        return name
+
     for query in app.queries:
-        streams = {*streams_of(query.input), query.output.target}
-        touching = [g for g in groups if g[0] & streams]
-        merged = (
-            streams.union(*(g[0] for g in touching)),
-            [q for g in touching for q in g[1]] + [query],
-        )
-        groups = [g for g in groups if g not in touching] + [merged]
-    order = {q.name: i for i, q in enumerate(app.queries)}
-    for _, queries in groups:
-        queries.sort(key=lambda q: order[q.name])
-    return sorted((queries for _, queries in groups), key=lambda qs: order[qs[0].name])
+        first, *others = _touched(query)
+        for other in others:
+            leader[find(other)] = find(first)
+    groups: dict[str, list[Query]] = {}
+    for query in app.queries:
+        groups.setdefault(find(_touched(query)[0]), []).append(query)
+    return list(groups.values())
+
+
+def _touched(query: Query) -> list[str]:
+    """What a query reads and writes; inner streams belong to their partition."""
+    tables = [
+        node.table for expr in _exprs(query) for node in walk(expr) if isinstance(node, InTable)
+    ]
+    names = [*streams_of(query.input), *tables]
+    if query.output.target:
+        names.append(query.output.target)
+    return [_global(query, name) for name in names]
+
+
+def _global(query: Query, name: str) -> str:
+    return f"{query.partition}{name}" if name.startswith("#") else name
 
 
 def _fragment(app: App, queries: list[Query]) -> Fragment:
     names = tuple(q.name for q in queries)
     read = {name for q in queries for name in streams_of(q.input)}
-    inputs = tuple(s.name for s in app.inputs if s.name in read)
-    written = {q.output.target for q in queries}
-    stateful = [q for q in queries if _stateful(q)]
-    if not stateful:
-        return Fragment(names[0], names, inputs, stateless=True)
-    blocked = _blocked(stateful)
-    if len(inputs) != 1:
-        blocked = f"streams {', '.join(inputs)} are merged in time order" if inputs else "no input"
-    elif len(written & read) and _written_twice(queries):
-        blocked = "a stream in the middle is written by several queries"
-    if blocked:
-        return Fragment(names[0], names, inputs, why=blocked)
-    lineage = _lineage(app, queries, inputs[0])
-    candidates = [
-        {lineage[_stream(q)].get(f.name, "") for f in q.select.group_by} - {""}
-        for q in stateful
-        if q.select.group_by
-    ]
-    schema = app.stream(inputs[0]).schema
-    shared = set.intersection(*candidates) if candidates else set()
-    key = tuple(name for name in schema.names if name in shared)
-    if not key:
-        return Fragment(names[0], names, inputs, why="the queries share no grouping attribute")
-    return Fragment(names[0], names, inputs, ((inputs[0], key),))
+    inputs = tuple(s for s in app.inputs if s.name in read)
+    streams = tuple(s.name for s in inputs)
+    why = next((reason for q in queries if (reason := blocked(app, q))), "")
+    if not why and not any(stateful(q) for q in queries):
+        return Fragment(names[0], names, streams, stateless=True)
+    if not inputs:
+        why = why or "no input"
+    if why:
+        return Fragment(names[0], names, streams, why=why)
+    legal: list[tuple[str, ...]] = []
+    first_reason = ""
+    for choice in islice(_choices(inputs), CHOICES_MAX):
+        reason = _refusal(app, queries, dict(zip(streams, choice, strict=True)))
+        if reason:
+            first_reason = first_reason or reason
+        else:
+            legal.append(choice)
+    if not legal:
+        reason = "the queries share no grouping attribute" if len(queries) > 1 else first_reason
+        return Fragment(names[0], names, streams, why=reason or "no attribute can be a key")
+    columns = zip(*legal, strict=True)
+    keys = tuple(
+        (stream, tuple(dict.fromkeys(column)) if len(streams) == 1 else tuple(column))
+        for stream, column in zip(streams, columns, strict=True)
+    )
+    return Fragment(names[0], names, streams, keys)
 
 
-def _stream(query: Query) -> str:
-    return streams_of(query.input)[0]
+def _choices(inputs: tuple[Stream, ...]) -> Iterator[tuple[str, ...]]:
+    """One attribute of each input; where there are several, only of one type."""
+    usable = [[a for a in s.schema.attributes if a.type in KEY_TYPES] for s in inputs]
+    for choice in product(*usable):
+        if len({a.type for a in choice}) == 1:
+            yield tuple(a.name for a in choice)
 
 
-def _window(query: Query) -> Window | None:
-    return query.input.window if isinstance(query.input, StreamInput) else None
+def _refusal(app: App, queries: list[Query], choice: dict[str, str]) -> str:
+    """Why this choice of one attribute per input is no key, '' where it is one."""
+    carried: Carried = {stream: frozenset({name}) for stream, name in choice.items()}
+    pending = list(queries)
+    written: dict[str, int] = {}
+    for query in queries:
+        target = _global(query, query.output.target)
+        written[target] = written.get(target, 0) + 1
+    while pending:
+        ready = [q for q in pending if all(_global(q, s) in carried for s in streams_of(q.input))]
+        if not ready:
+            return "streams feed back into themselves"
+        for query in ready:
+            reason = _unfit(app, query, carried)
+            if reason:
+                return f"{query.name}: {reason}"
+        for query in ready:
+            _carry(query, carried, written)
+        pending = [q for q in pending if q not in ready]
+    return ""
 
 
-def _stateful(query: Query) -> bool:
+def _carry(query: Query, carried: Carried, written: dict[str, int]) -> None:
+    """The attributes of the target that are the key; known once all its writers are."""
+    target = _global(query, query.output.target)
+    own = {slot: carried[_global(query, stream)] for slot, stream in _slots(query.input).items()}
+    passed = {
+        item.name
+        for item in query.select.items
+        if isinstance(item.expr, Field) and item.expr.name in own.get(item.expr.slot, ())
+    }
+    if target.startswith(f"{query.partition}#"):
+        passed.add(INNER_KEY)
+    so_far = carried.get(f"?{target}")
+    found = frozenset(passed) if so_far is None else so_far & passed
+    carried[f"?{target}"] = found
+    written[target] -= 1
+    if not written[target] and target not in carried:
+        carried[target] = found
+
+
+def _slots(query_input: QueryInput) -> dict[str, str]:
+    match query_input:
+        case StreamInput():
+            return {query_input.slot: query_input.stream}
+        case JoinInput():
+            sides = (query_input.left.input, query_input.right.input)
+            return {side.slot: side.stream for side in sides}
+        case StateInput():
+            return {leaf.slot: leaf.stream for leaf in state_leaves(query_input.state)}
+
+
+# What each query asks of the key.
+
+
+def _unfit(app: App, query: Query, carried: Carried) -> str:
+    if query.partition:
+        return _unfit_partition(app, query, carried)
+    if not stateful(query):
+        return ""
+    if isinstance(query.input, StreamInput):
+        grouped = {f.name for f in query.select.group_by}
+        if grouped and not grouped & carried[query.input.stream]:
+            return "groups by another attribute"
+        return ""
+    slots = _slots(query.input)
+    for key in correlate(query.input):
+        if all(key[slot] in carried[stream] for slot, stream in slots.items()):
+            grouped_by = {(f.slot, f.name) for f in query.select.group_by}
+            if aggregates(query) and not grouped_by & set(key.items()):
+                return "aggregates over all keys"
+            return ""
+    return "no equality ties its inputs together"
+
+
+def _unfit_partition(app: App, query: Query, carried: Carried) -> str:
+    partition = app.partition(query.partition)
+    assert partition is not None
+    keys = {key.stream: key for key in partition.keys}
+    for stream in streams_of(query.input):
+        if stream.startswith("#"):
+            if INNER_KEY not in carried[_global(query, stream)]:
+                return f"'{stream}' is not keyed"
+            continue
+        key = keys.get(stream)
+        if key is None:
+            return f"'{stream}' goes to every key of the partition"
+        if not isinstance(key.value, Field):
+            return f"'{stream}' is partitioned by a computed value"
+        if key.value.name not in carried[stream]:
+            return f"'{stream}' is partitioned by '{key.value.name}'"
+    return ""
+
+
+def stateful(query: Query) -> bool:
     return (
-        not isinstance(query.input, StreamInput)
+        bool(query.partition)
+        or not isinstance(query.input, StreamInput)
         or query.input.window is not None
         or query.rate is not None
-        or _aggregates(query)
+        or aggregates(query)
     )
 
 
-def _aggregates(query: Query) -> bool:
+def aggregates(query: Query) -> bool:
     exprs = [item.expr for item in query.select.items]
     if query.select.having is not None:
         exprs.append(query.select.having)
     return any(isinstance(node, Agg) for expr in exprs for node in walk(expr))
 
 
-def _blocked(stateful: list[Query]) -> str:
-    """The first reason why no key is legal, '' for none."""
-    for query in stateful:
-        if not isinstance(query.input, StreamInput) or query.partition:
-            return f"{query.name}: joins, patterns and partitions are not keyed yet"
-        if query.rate:
-            return f"{query.name}: a rate limit counts all rows together"
-        found = _window(query)
-        window = found.name if found else ""
-        if window not in KEYABLE_WINDOWS:
-            return f"{query.name}: what leaves #window.{window} depends on all events together"
-        if _aggregates(query) and not query.select.group_by:
-            return f"{query.name}: aggregates over all events, no group by"
-        if query.select.order_by or query.select.limit is not None or query.select.offset:
-            return f"{query.name}: order by and limit look at all groups together"
+def blocked(app: App, query: Query) -> str:
+    """The first reason why no key is legal for a query, '' for none."""
+    shared = {t.name for t in app.tables} | {w.name for w in app.windows}
+    shared |= {a.name for a in app.aggregations}
+    reason = next((f"'{n}' belongs to all keys" for n in _touched(query) if n in shared), "")
+    if not reason and stateful(query) and not query.partition:
+        reason = _looks_at_all(query)
+    return f"{query.name}: {reason}" if reason else ""
+
+
+def _looks_at_all(query: Query) -> str:
+    select = query.select
+    if query.rate:
+        return "a rate limit counts all rows together"
+    if select.order_by or select.limit is not None or select.offset:
+        return "order by and limit look at all groups together"
+    if aggregates(query) and not select.group_by:
+        return "aggregates over all events, no group by"
+    for window in _windows(query.input):
+        if window.name not in KEYABLE_WINDOWS:
+            return f"what leaves #window.{window.name} depends on all events together"
+    return _one_match_at_a_time(query.input) if isinstance(query.input, StateInput) else ""
+
+
+def _windows(query_input: QueryInput) -> Iterable[Window]:
+    match query_input:
+        case StreamInput():
+            found = [query_input.window]
+        case JoinInput():
+            found = [query_input.left.input.window, query_input.right.input.window]
+        case StateInput():
+            found = []
+    return [w for w in found if w is not None]
+
+
+def unkeyed_pattern(query_input: StateInput) -> str:
+    """Why a pattern that repeats cannot be keyed; one that matches once needs no key."""
+    why = _one_match_at_a_time(query_input)
+    if why.startswith("without"):
+        return ""
+    if not why and not correlate(query_input):
+        why = "no equality ties its elements together"
+    return why
+
+
+def _one_match_at_a_time(query_input: StateInput) -> str:
+    """Why matches of one key depend on events of another, '' where they do not."""
+    if query_input.kind is StateKind.SEQUENCE:
+        return "a sequence is broken by any event in between"
+    state = query_input.state
+    chain = state.states if isinstance(state, ChainState) else (state,)
+    first, rest = chain[0], chain[1:]
+    if not isinstance(first, EveryState):
+        return "without 'every' there is one match for all keys"
+    if not isinstance(first.state, StreamState):
+        return "'every' over more than one event waits for a match of any key"
+    if any(isinstance(s, EveryState) for s in rest):
+        return "'every' in the middle starts from one match of any key"
     return ""
 
 
-def _written_twice(queries: list[Query]) -> bool:
-    targets = [q.output.target for q in queries]
-    read = {name for q in queries for name in streams_of(q.input)}
-    return any(targets.count(t) > 1 for t in read)
-
-
-def _lineage(app: App, queries: list[Query], source: str) -> dict[str, Lineage]:
-    """Which attribute of `source` an attribute of each stream still is, unchanged."""
-    found: dict[str, Lineage] = {source: {n: n for n in app.stream(source).schema.names}}
-    pending = list(queries)
-    while pending:
-        ready = [q for q in pending if _stream(q) in found]
-        if not ready:  # a ring of streams: nothing can be followed into it
-            for query in pending:
-                found.setdefault(_stream(query), {})
-            break
-        for query in ready:
-            before = found[_stream(query)]
-            found[query.output.target] = {
-                item.name: before[item.expr.name]
-                for item in query.select.items
-                if isinstance(item.expr, Field) and item.expr.name in before
-            }
-        pending = [q for q in pending if q not in ready]
+def _exprs(query: Query) -> list[Expr]:
+    """Every condition and expression of a query that may look into a table."""
+    handlers = []
+    match query.input:
+        case StreamInput():
+            handlers = [*query.input.before, *query.input.after]
+        case JoinInput():
+            for side in (query.input.left.input, query.input.right.input):
+                handlers += [*side.before, *side.after]
+        case StateInput():
+            for leaf in state_leaves(query.input.state):
+                handlers += leaf.handlers
+    found = [h.condition for h in handlers if isinstance(h, Filter)]
+    found += [item.expr for item in query.select.items]
+    if isinstance(query.input, JoinInput) and query.input.on is not None:
+        found.append(query.input.on)
+    if query.select.having is not None:
+        found.append(query.select.having)
     return found

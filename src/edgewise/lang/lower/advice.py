@@ -1,0 +1,42 @@
+"""Warnings about a plan: it is legal, and it will hurt."""
+
+from __future__ import annotations
+
+from edgewise.lang.report import Report
+from edgewise.plan.nodes import App, Query, StateInput, state_leaves
+from edgewise.plan.rules.bounds import bound
+from edgewise.plan.rules.keys import unkeyed_pattern
+
+
+def advise(report: Report, app: App) -> None:
+    seen: set[str] = set()
+    for query in app.queries:
+        _check_bound(report, app, query, seen)
+        _check_key(report, query)
+
+
+def _check_bound(report: Report, app: App, query: Query, seen: set[str]) -> None:
+    """A partition is told of once; a query in it only where the query itself has no end."""
+    why = bound(app, query).why
+    if not why:
+        return
+    if "partition" in why:
+        if query.partition in seen:
+            return
+        seen.add(query.partition)
+        hint = "add @purge(enable='true', interval='1 min', idle.period='1 hour')"
+        report.warn_at(query.span, f"state grows without end: {why}", hint)
+        return
+    hint = "add 'within' and a time" if isinstance(query.input, StateInput) else ""
+    report.warn_at(query.span, f"state grows without end: {why}", hint)
+
+
+def _check_key(report: Report, query: Query) -> None:
+    if not isinstance(query.input, StateInput) or query.partition:
+        return
+    if len(state_leaves(query.input.state)) < 2:
+        return
+    why = unkeyed_pattern(query.input)
+    if why:
+        hint = "tie its elements with an equality, or put it in a partition"
+        report.warn_at(query.span, f"this pattern runs on one task: {why}", hint)

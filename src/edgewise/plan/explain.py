@@ -1,0 +1,194 @@
+"""A plan for people: fragments, keys, bounds, and what blocks a better choice.
+
+One outline, three faces: a tree for the terminal, JSON for programs, SVG for the wall (`picture`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from edgewise.plan.durations import spell
+from edgewise.plan.nodes import App, InsertInto, Query, QueryOutput, Select, streams_of
+from edgewise.plan.rules.bounds import bound
+from edgewise.plan.rules.keys import split
+from edgewise.plan.text import show, show_input
+
+NO_NOTES: Mapping[str, tuple[str, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOutline:
+    """One query in words. `grows` says what its state has no bound on, '' for nothing."""
+
+    name: str
+    line: int
+    reads: tuple[str, ...]
+    writes: str
+    source: str
+    select: str
+    output: str
+    state: str
+    grows: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentOutline:
+    """`runs` is native (Spark expressions) or kernel; `why` blocks a key, '' for nothing."""
+
+    name: str
+    runs: str
+    keys: tuple[tuple[str, tuple[str, ...]], ...]
+    why: str
+    queries: tuple[QueryOutline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    app: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    stores: tuple[str, ...]
+    fragments: tuple[FragmentOutline, ...]
+
+
+def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outline:
+    """What there is to say about a plan; `notes` adds lines to queries by name."""
+    queries = {q.name: q for q in app.queries}
+    fragments = tuple(
+        FragmentOutline(
+            fragment.name,
+            "native" if fragment.stateless else "kernel",
+            fragment.keys,
+            fragment.why,
+            tuple(_query(app, queries[n], notes.get(n, ())) for n in fragment.queries),
+        )
+        for fragment in split(app)
+    )
+    stores = [*(f"table {t.name}" for t in app.tables), *(f"window {w.name}" for w in app.windows)]
+    stores += [f"aggregation {a.name}" for a in app.aggregations]
+    stores += [f"trigger {t.name}" for t in app.triggers]
+    return Outline(
+        app.name,
+        tuple(s.name for s in app.inputs),
+        tuple(s.name for s in app.outputs),
+        tuple(stores),
+        fragments,
+    )
+
+
+def _query(app: App, query: Query, notes: tuple[str, ...]) -> QueryOutline:
+    found = bound(app, query)
+    source = show_input(query.input)
+    partition = app.partition(query.partition) if query.partition else None
+    if partition is not None:
+        keys = ", ".join(f"{_key(k.value)} of {k.stream}" for k in partition.keys)
+        source = f"{source}  (per {keys})"
+    return QueryOutline(
+        query.name,
+        query.span.line,
+        streams_of(query.input),
+        query.output.target,
+        source,
+        _select(query.select, streams_of(query.input)),
+        _output(query),
+        found.text,
+        found.why,
+        notes,
+    )
+
+
+def _key(value: object) -> str:
+    return getattr(value, "name", "") or ("range" if value is None else "value")
+
+
+def _select(select: Select, streams: tuple[str, ...]) -> str:
+    own = streams[0] if len(streams) == 1 else ""
+    items = []
+    for item in select.items:
+        text = show(item.expr, own)
+        items.append(text if text == item.name else f"{text} as {item.name}")
+    parts = [", ".join(items)]
+    if select.group_by:
+        parts.append("group by " + ", ".join(show(f, own) for f in select.group_by))
+    if select.having is not None:
+        parts.append("having " + show(select.having, own))
+    if select.order_by:
+        order = (show(o.field, own) + (" desc" if o.descending else "") for o in select.order_by)
+        parts.append("order by " + ", ".join(order))
+    if select.limit is not None:
+        parts.append(f"limit {select.limit}")
+    if select.offset is not None:
+        parts.append(f"offset {select.offset}")
+    return " ".join(parts)
+
+
+def _output(query: Query) -> str:
+    verb = type(query.output).__name__
+    words = {"InsertInto": "insert into", "DeleteFrom": "delete", "UpdateTable": "update"}
+    words |= {"UpdateOrInsert": "update or insert into", "Return": "return"}
+    text = f"{words[verb]} {query.output.target}".strip()
+    if query.output.events.value != "current":
+        text += f" ({query.output.events.value} events)"
+    return text + _rate(query) + _condition(query.output)
+
+
+def _rate(query: Query) -> str:
+    if query.rate is None:
+        return ""
+    events, ms = query.rate.events, query.rate.every_ms
+    span = f"{events} events" if events is not None else spell(ms or 0)
+    return f", {query.rate.kind.value} every {span}"
+
+
+def _condition(output: QueryOutput) -> str:
+    on = None if isinstance(output, InsertInto) else getattr(output, "on", None)
+    return f" on {show(on)}" if on is not None else ""
+
+
+# The tree.
+
+
+def explain_text(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> str:
+    found = outline(app, notes)
+    lines = [f"app {found.app}"]
+    heads: list[tuple[str, list[str]]] = []
+    if found.stores:
+        heads.append(("holds " + ", ".join(found.stores), []))
+    heads += [(f"fragment {f.name}: {runs(f)}", _tree(f)) for f in found.fragments]
+    for place, (head, body) in enumerate(heads):
+        last = place == len(heads) - 1
+        lines.append(f"{'└─' if last else '├─'} {head}")
+        lines += [f"{'   ' if last else '│  '}{line}" for line in body]
+    return "\n".join(lines)
+
+
+def runs(fragment: FragmentOutline) -> str:
+    if fragment.runs == "native":
+        return "native, any number of tasks"
+    if fragment.keys:
+        keys = ", ".join(f"{stream} by {' and '.join(names)}" for stream, names in fragment.keys)
+        return f"kernel, keyed: {keys}"
+    return f"kernel, one task: {fragment.why}"
+
+
+def _tree(fragment: FragmentOutline) -> list[str]:
+    lines: list[str] = []
+    for place, query in enumerate(fragment.queries):
+        last = place == len(fragment.queries) - 1
+        lines.append(f"{'└─' if last else '├─'} {query.name}, line {query.line}")
+        state = query.state + (f", grows without end: {query.grows}" if query.grows else "")
+        rows = [("from", query.source), ("select", query.select), ("state", state)]
+        rows += [("note", note) for note in query.notes]
+        rows.append(("to", query.output))
+        stem = "   " if last else "│  "
+        for row, (word, text) in enumerate(rows):
+            branch = "└─" if row == len(rows) - 1 else "├─"
+            lines.append(f"{stem}{branch} {word:<6} {text}")
+    return lines
+
+
+def explain_json(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> str:
+    return json.dumps(asdict(outline(app, notes)), indent=2)
