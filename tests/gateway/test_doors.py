@@ -1,6 +1,9 @@
+from dataclasses import dataclass
+
 import pytest
 
-from edgewise.gateway.doors import check_sink, check_source, http_config
+from edgewise.event.schema import Schema
+from edgewise.gateway.doors import check_sink, check_source, http_config, sink_of, source_of
 from edgewise.gateway.http import HttpConfig
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 
@@ -47,3 +50,31 @@ def test_the_http_annotations_of_an_app_become_one_door():
 def test_effectively_once_asks_every_request_for_a_key():
     spec = SourceSpec("A", "http", {"delivery": "effectively-once"})
     assert http_config([spec]).keyed == {"A"}
+
+
+@dataclass
+class Annotation:
+    name: str
+    pairs: tuple = ()
+    nested: tuple = ()
+
+
+def test_annotations_become_specs_with_their_mapping():
+    attributes = Annotation("attributes", (("v", "a.b"),))
+    mapping = Annotation("map", (("type", "json"),), (attributes,))
+    pairs = (("type", "zeromq"), ("url", "ipc://x"))
+    spec = source_of("S", Annotation("source", pairs, (mapping,)), Schema.of("S", v="int"))
+    assert (spec.type, spec.options["url"], spec.options["socket"]) == ("zeromq", "ipc://x", "sub")
+    assert spec.map.attributes == {"v": "a.b"}
+
+
+def test_a_mapping_that_does_not_fit_is_found_before_anything_starts():
+    schema = Schema.of("S", v="int", w="int")
+    pairs = (("type", "zeromq"), ("url", "ipc://x"))
+    text = Annotation("map", (("type", "text"),))
+    with pytest.raises(BadSpec, match="fills one string attribute"):
+        source_of("S", Annotation("source", pairs, (text,)), schema)
+    with pytest.raises(BadSpec, match="needs template"):
+        sink_of("S", Annotation("sink", pairs, (text,)), schema)
+    with pytest.raises(BadSpec, match="needs a type"):
+        source_of("S", Annotation("source"))

@@ -25,7 +25,10 @@ from typing import Any, ClassVar, Protocol
 
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
+from edgewise.gateway.drain import Cursor
 from edgewise.gateway.http import HttpConfig
+from edgewise.gateway.mappers import check_map
+from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
 from edgewise.gateway.stats import DoorStats
 from edgewise.log.api import LogReader, LogWriter
@@ -68,7 +71,7 @@ class Sink(Protocol):
     @staticmethod
     def check(options: Mapping[str, str]) -> None: ...
     def __init__(
-        self, spec: SinkSpec, schema: Schema, reader: LogReader, clock: Clock
+        self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor
     ) -> None: ...
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
@@ -137,15 +140,19 @@ class AnnotationLike(Protocol):
     def nested(self) -> tuple[Any, ...]: ...
 
 
-def source_of(stream: str, annotation: AnnotationLike) -> SourceSpec:
-    """The spec of one `@source(...)`, checked."""
+def source_of(stream: str, annotation: AnnotationLike, schema: Schema | None = None) -> SourceSpec:
+    """The spec of one `@source(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
+    if schema is not None:
+        check_map(mapping, schema)
     return check_source(SourceSpec(stream, kind, options, mapping))
 
 
-def sink_of(stream: str, annotation: AnnotationLike) -> SinkSpec:
-    """The spec of one `@sink(...)`, checked."""
+def sink_of(stream: str, annotation: AnnotationLike, schema: Schema | None = None) -> SinkSpec:
+    """The spec of one `@sink(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
+    if schema is not None:
+        renderer_of(mapping, schema)
     return check_sink(SinkSpec(stream, kind, options, mapping))
 
 

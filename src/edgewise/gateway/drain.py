@@ -51,6 +51,7 @@ class FileCursor:
             return -1
 
     def save(self, offset: int) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         young = self._path.with_suffix(".new")
         young.write_text(str(offset))
         young.replace(self._path)

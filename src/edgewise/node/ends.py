@@ -22,11 +22,15 @@ class Ends:
     @classmethod
     def of(cls, app: App) -> Ends:
         """BadSpec or SetupError where an annotation cannot be kept."""
-        found = [(s.name, a) for s in app.streams for a in s.annotated("sink")]
+        found = [(s, a) for s in app.streams for a in s.annotated("sink")]
         return cls(
-            sources=tuple(source_of(s.name, a) for s in app.inputs for a in s.annotated("source")),
-            sinks=tuple(sink_of(n, a) for n, a in found if a.get("type") != "topic"),
+            sources=tuple(
+                source_of(s.name, a, s.schema) for s in app.inputs for a in s.annotated("source")
+            ),
+            sinks=tuple(
+                sink_of(s.name, a, s.schema) for s, a in found if a.get("type") != "topic"
+            ),
             topics=tuple(
-                (n, TopicSink.of(options(a))) for n, a in found if a.get("type") == "topic"
+                (s.name, TopicSink.of(options(a))) for s, a in found if a.get("type") == "topic"
             ),
         )

@@ -2,6 +2,7 @@
 
 <data>/log/<stream>/        segment files of a stream
 <data>/checkpoint/<app>/    offsets and kernel state of an app
+<data>/sinks/               how far each sink has delivered
 <data>/scratch/             Spark's shuffle files; safe to delete while nothing runs
 <data>/lease                who may write here
 """
@@ -21,6 +22,9 @@ class Layout:
 
     def checkpoint(self, app: str) -> Path:
         return self.data / "checkpoint" / app
+
+    def cursor(self, stream: str, number: int) -> Path:
+        return self.data / "sinks" / f"{stream}.{number}"
 
     @property
     def scratch(self) -> Path:

@@ -19,6 +19,7 @@ from edgewise.edge.server import Edge
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
+from edgewise.gateway.drain import FileCursor
 from edgewise.gateway.http import HttpDoor
 from edgewise.log.api import CLOCK_NONE, LogConfig
 from edgewise.log.segment import SegmentReader, SegmentWriter
@@ -108,9 +109,10 @@ class Serving:
                 await door.start()
                 self._others.append(door)
                 self.steps.say("source", f"{source.type} to {source.stream}")
-        for sink in self.ends.sinks:
+        for number, sink in enumerate(self.ends.sinks):
             reader = SegmentReader.open(self.layout.log(sink.stream))
-            out = sink_class(sink.type)(sink, schemas[sink.stream], reader, WallClock())
+            cursor = FileCursor(self.layout.cursor(sink.stream, number))
+            out = sink_class(sink.type)(sink, schemas[sink.stream], reader, cursor)
             await out.start()
             self._others.append(out)
             self.steps.say("sink", f"{sink.stream} to {sink.type}")
