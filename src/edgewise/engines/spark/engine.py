@@ -179,9 +179,13 @@ class SparkApp:
     def _part(self, fragment: Fragment, parts: int) -> Any:
         if not fragment.keyed:
             return sf.lit(0)
-        [(stream, key)] = fragment.keys
-        names = [f"`s{list(self.logs).index(stream)}_{name}`" for name in key]
-        return sf.pmod(sf.xxhash64(*names), sf.lit(parts)).cast("int")
+        part = sf.lit(0)
+        for stream, key in fragment.keys:
+            place = list(self.logs).index(stream)
+            names = [f"`s{place}_{name}`" for name in key]
+            hashed = sf.pmod(sf.xxhash64(*names), sf.lit(parts)).cast("int")
+            part = sf.when(sf.col(STREAM) == place, hashed).otherwise(part)
+        return part
 
 
 def read_cut(checkpoint: Path, batch_id: int, streams: Mapping[str, str]) -> Cut:
