@@ -204,3 +204,17 @@ def union(seen: dict[Any, int], values: Any) -> None:
 def ununion(seen: dict[Any, int], values: Any) -> None:
     for value in values or ():
         forget(seen, value)
+
+
+def fold(name: str, values: list[Any]) -> Any:
+    """An aggregator over a whole list at once."""
+    there = [v for v in values if v is not None]
+    if name == "count":
+        return len(values)
+    if name == "distinctcount":
+        return len(set(there))
+    if not there:
+        return None
+    if name == "avg":
+        return sum(there) / len(there)
+    return {"sum": sum, "min": min, "max": max}[name](there)

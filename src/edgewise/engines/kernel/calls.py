@@ -6,6 +6,7 @@ calls them as `fn.<name>`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -89,11 +90,26 @@ def size_of_set(value: Any) -> int | None:
     return None if value is None else len(value)
 
 
-def pol2cart(theta: float, rho: float) -> tuple[float, float]:
-    import math
+def instance_of_string(value: Any) -> bool:
+    return isinstance(value, str)
 
+
+def instance_of_integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def instance_of_double(value: Any) -> bool:
+    return isinstance(value, float)
+
+
+def instance_of_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def pol2cart(theta: float, rho: float, *z: float) -> tuple[float, ...]:
+    """Adds x and y, and z where it was given."""
     angle = math.radians(theta)
-    return rho * math.cos(angle), rho * math.sin(angle)
+    return rho * math.cos(angle), rho * math.sin(angle), *z
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -105,4 +121,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "convert": convert,
     "createset": create_set,
     "sizeofset": size_of_set,
+    "instanceofstring": instance_of_string,
+    "instanceofinteger": instance_of_integer,
+    "instanceoflong": instance_of_integer,
+    "instanceoffloat": instance_of_double,
+    "instanceofdouble": instance_of_double,
+    "instanceofboolean": instance_of_boolean,
 }
+
+STREAM_FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {"pol2cart": pol2cart}

@@ -20,6 +20,7 @@ from edgewise.plan.exprs import (
     Compare,
     Const,
     Expr,
+    InTable,
     IsNull,
     Not,
     Or,
@@ -41,14 +42,21 @@ class Code:
 
 
 Resolve = Callable[[Expr], Code]
+# Text of the test `condition in table`, given how the rest of the query resolves its fields.
+Tables = Callable[[InTable, Resolve], str]
+
+
+def no_tables(expr: InTable, resolve: Resolve) -> str:
+    raise LookupError(f"the table '{expr.table}' cannot be read here")
 
 
 class Exprs:
     """Text for expressions whose fields, out fields and aggregates `resolve` gives."""
 
-    def __init__(self, writer: Writer, resolve: Resolve) -> None:
+    def __init__(self, writer: Writer, resolve: Resolve, tables: Tables = no_tables) -> None:
         self._writer = writer
         self._resolve = resolve
+        self._tables = tables
 
     def condition(self, expr: Expr) -> str:
         return self._truth(expr)
@@ -70,6 +78,8 @@ class Exprs:
                 return Code(self._is_null(expr), nullable=False)
             case Call():
                 return self._call(expr)
+            case InTable():
+                return Code(self._tables(expr, self._resolve), nullable=False)
             case _:
                 return self._resolve(expr)
 

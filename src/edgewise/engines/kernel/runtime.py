@@ -31,8 +31,8 @@ class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "dirty", "fresh", "heap", "keyed", "keys", "nodes", "now", "offset",
-        "phase", "rows", "seq", "uuids",
+        "_last", "_n", "at", "created", "dirty", "faults", "fresh", "heap", "keyed", "keys",
+        "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -41,7 +41,11 @@ class Runtime:
         self.dirty: set[Any] = set()
         self.fresh: Callable[[], list[Any]] = list
         self.nodes: list[OnTimer] = []
-        self.heap: list[tuple[int, int, int, int, Any]] = []
+        self.created: Callable[[State], None] = lambda _state: None
+        self.nested: list[int] = []  # cells that hold a dict of states: partitions
+        self.root: State = []  # state of the key at hand, outside partitions
+        self.faults: dict[str, int] = {}
+        self.heap: list[tuple[int, int, int, int, State]] = []
         self.now = 0
         self.phase = self.offset = self.seq = self.at = 0
         self.rows: list[Any] = []
@@ -64,7 +68,9 @@ class Runtime:
         """The state of a key, made when first seen."""
         found = self.keys.get(key)
         if found is None:
-            found = self.keys[key] = [{}, key, *self.fresh()]
+            found = self.keys[key] = self.root = [{}, key, *self.fresh()]
+            self.created(found)
+        self.root = found
         if self.keyed:
             self.dirty.add(key)
         return found
@@ -76,28 +82,35 @@ class Runtime:
         self._n += 1
         timer = (due, self.offset if offset is None else offset, node, self._n)
         state[TIMERS][timer] = payload
-        heappush(self.heap, (*timer, state[KEY]))
+        heappush(self.heap, (*timer, state))
         return timer
 
     def disarm(self, state: State, timer: Timer) -> None:
         state[TIMERS].pop(timer, None)
 
     def rearm(self, state: State) -> None:
-        """After a restore: put a key's timers back."""
+        """After a restore: put the timers of a state, and of those inside it, back."""
         for timer in state[TIMERS]:
             self._n = max(self._n, timer[3])
-            heappush(self.heap, (*timer, state[KEY]))
+            heappush(self.heap, (*timer, state))
+
+    def restored(self, state: State) -> None:
+        self.rearm(state)
+        for cell in self.nested:
+            for inner in state[cell].values():
+                self.rearm(inner)
 
     def fire(self, clock: int, at: int) -> None:
         """Every timer due at or before `clock`, each at its due time."""
         heap = self.heap
         while heap and heap[0][0] <= clock:
-            due, offset, node, n, key = heappop(heap)
-            state = self.keys.get(key)
+            due, offset, node, n, state = heappop(heap)
             timer = (due, offset, node, n)
-            if state is None or timer not in state[TIMERS]:
+            if timer not in state[TIMERS]:
                 continue
             payload = state[TIMERS].pop(timer)
+            key = state[KEY]
+            self.root = self.keys[key]
             if self.keyed:
                 self.dirty.add(key)
             self.begin(due, 0, offset, at)
@@ -107,8 +120,8 @@ class Runtime:
         """Rows for the world, with their place in the one true order."""
         now, phase, offset, at, seq = self.now, self.phase, self.offset, self.at, self.seq
         append = self.rows.append
-        for kind, ts, data in chunk:
-            append((stream, now, phase, offset, seq, ts, at, kind, data))
+        for row in chunk:
+            append((stream, now, phase, offset, seq, row[1], at, row[0], row[2]))
             seq += 1
         self.seq = seq
 

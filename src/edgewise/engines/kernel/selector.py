@@ -7,62 +7,15 @@ after the subtraction. A group that holds nothing any more is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from edgewise.engines.kernel.aggregates import AggCode, aggregate
-from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.exprs import Code, Exprs, Tables
+from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, Chunk
 from edgewise.engines.kernel.writer import Writer, local
-from edgewise.plan.exprs import Agg, Expr, Field, OutField, walk
+from edgewise.plan.exprs import Agg, Expr, OutField, walk
 from edgewise.plan.nodes import EventType, OrderBy, Select
-
-
-@dataclass(slots=True)
-class Names:
-    """Where fields are in a row, and the local each one has inside the loop."""
-
-    places: Mapping[tuple[str, str], int]
-    locals: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        taken: set[str] = set()
-        for slot, name in self.places:
-            chosen = local(name)
-            if chosen in taken:
-                chosen = local(f"{slot}_{name}")
-            taken.add(chosen)
-            self.locals[slot, name] = chosen
-
-    def local(self, expr: Field) -> str:
-        return self.locals[expr.slot, expr.name]
-
-    def unpack(self, used: list[tuple[str, str]]) -> str:
-        """One assignment that makes locals of the attributes in use."""
-        if not used:
-            return ""
-        if len(used) == 1:
-            return f"{self.locals[used[0]]} = row[{self.places[used[0]]}]"
-        left = ", ".join(self.locals[key] for key in used)
-        if len(used) == len(self.places) and [self.places[k] for k in used] == list(
-            range(len(used))
-        ):
-            return f"{left} = row"
-        return f"{left} = {', '.join(f'row[{self.places[key]}]' for key in used)}"
-
-
-def fields_of(*exprs: Expr | None) -> Iterator[tuple[str, str]]:
-    for expr in exprs:
-        if expr is None:
-            continue
-        for node in walk(expr):
-            if isinstance(node, Field):
-                yield node.slot, node.name
-
-
-def used_fields(names: Names, *exprs: Expr | None) -> list[tuple[str, str]]:
-    """The attributes these expressions read, in the order of the row."""
-    return sorted(set(fields_of(*exprs)), key=names.places.__getitem__)
 
 
 @dataclass(slots=True)
@@ -75,6 +28,8 @@ class SelectorCode:
     events: EventType
     cell: int
     only_current: bool  # no window: nothing ever expires
+    tables: Tables
+    keep_group: bool = False  # rows carry their group, for a rate limit that counts by group
     aggs: dict[Agg, AggCode] = field(default_factory=dict)
 
     @property
@@ -140,7 +95,7 @@ class SelectorCode:
         if self.aggs:
             return
         at = 1
-        exprs = Exprs(self.writer, self._resolve)
+        exprs = Exprs(self.writer, self._resolve, self.tables)
         for agg in self._found():
             args = tuple(exprs.value(a) for a in agg.args)
             named = tuple(a if a.isidentifier() else f"x{at}_{i}" for i, a in enumerate(args))
@@ -150,9 +105,9 @@ class SelectorCode:
     def body(self) -> None:
         """One row: `kind`, `ts` and the unpacked attributes are there."""
         w, select = self.writer, self.select
-        exprs = Exprs(w, self._resolve)
+        exprs = Exprs(w, self._resolve, self.tables)
         if select.group_by:
-            keys = [self.names.local(f) for f in select.group_by]
+            keys = [self.names.code(f).text for f in select.group_by]
             group = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
             w.line(f"group = {group}")
         if self.aggregates:
@@ -168,7 +123,8 @@ class SelectorCode:
             guards.append(exprs.condition(select.having))
         data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         kind = "0" if self.only_current else "kind"
-        made = f"({kind}, ts, {data})"
+        group = (", group" if select.group_by else ", None") if self.keep_group else ""
+        made = f"({kind}, ts, {data}{group})"
         if select.group_by:
             text = f"out[group] = {made}"
         elif self.aggregates:
@@ -243,14 +199,12 @@ class SelectorCode:
 
     def _resolve(self, expr: Expr) -> Code:
         match expr:
-            case Field():
-                return Code(self.names.local(expr))
             case OutField():
                 return Code(f"o_{local(expr.name)}")
             case Agg():
                 return Code(self.aggs[expr].value)
             case _:
-                raise AssertionError(f"no text for {expr!r}")
+                return self.names.code(expr)
 
 
 def arrange(

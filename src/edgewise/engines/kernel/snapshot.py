@@ -19,8 +19,20 @@ FORMAT = 1
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16
 
+_SHARED, _SEEN = 6, 7
+_classes: dict[str, type] = {}
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder()
+
+
+def shared(cls: type) -> type:
+    """A class whose objects keep their identity: one that stands in two places stays one.
+
+    Its `__slots__` are its state.
+    """
+    _classes[cls.__name__] = cls
+    return cls
 
 
 def fingerprint(plan: object) -> bytes:
@@ -29,7 +41,7 @@ def fingerprint(plan: object) -> bytes:
 
 
 def pack(mark: bytes, value: Any) -> bytes:
-    return _encoder.encode([FORMAT, mark, _plain(value)])
+    return _encoder.encode([FORMAT, mark, _Plain().of(value)])
 
 
 def unpack(mark: bytes, data: bytes) -> Any:
@@ -50,57 +62,70 @@ def unpack(mark: bytes, data: bytes) -> Any:
             "kernel state belongs to another query: the plan changed since it was written; "
             "start from the log, or run the app it was made by"
         )
-    return _whole(value)
+    return _Whole().of(value)
 
 
 def pack_key(key: Any) -> bytes:
-    return _encoder.encode(_plain(key))
+    return _encoder.encode(_Plain().of(key))
 
 
 def unpack_key(data: bytes) -> Any:
-    return _whole(_decoder.decode(data))
+    return _Whole().of(_decoder.decode(data))
 
 
-def _plain(value: Any) -> Any:
-    match value:
-        case None | bool() | int() | float() | str() | bytes():
+class _Plain:
+    """Values as what MessagePack knows."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+
+    def of(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float | str | bytes):
             return value
-        case list():
-            return [0, [_plain(v) for v in value]]
-        case tuple():
-            return [_TUPLE, [_plain(v) for v in value]]
-        case deque():
-            return [_DEQUE, [_plain(v) for v in value]]
-        case set():
-            return [_SET, [_plain(v) for v in value]]
-        case frozenset():
-            return [_FROZENSET, [_plain(v) for v in value]]
-        case dict():
+        tag = _TAGS.get(type(value))
+        if tag == _DICT:
             flat: list[Any] = []
             for k, v in value.items():
-                flat += (_plain(k), _plain(v))
-            return [_DICT, flat]
-        case _:
+                flat += (self.of(k), self.of(v))
+            return [tag, flat]
+        if tag is not None:
+            return [tag, [self.of(v) for v in value]]
+        if _classes.get(type(value).__name__) is not type(value):
             raise StateError(
                 f"a value of type {type(value).__name__} cannot be kept in state: {value!r}"
             )
+        number = self._seen.get(id(value))
+        if number is not None:
+            return [_SEEN, [number]]
+        self._seen[id(value)] = len(self._seen)
+        fields = [self.of(getattr(value, name)) for name in type(value).__slots__]
+        return [_SHARED, [type(value).__name__, *fields]]
 
 
-def _whole(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    tag, raw = value
-    items = [_whole(v) for v in raw]
-    match tag:
-        case 1:
-            return tuple(items)
-        case 2:
-            return deque(items)
-        case 3:
-            return set(items)
-        case 4:
-            return frozenset(items)
-        case 5:
+_TAGS = {list: 0, tuple: _TUPLE, deque: _DEQUE, set: _SET, frozenset: _FROZENSET, dict: _DICT}
+_MAKERS = {0: list, _TUPLE: tuple, _DEQUE: deque, _SET: set, _FROZENSET: frozenset}
+
+
+class _Whole:
+    """The way back; objects are numbered as they were met on the way in."""
+
+    def __init__(self) -> None:
+        self._seen: list[Any] = []
+
+    def of(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            return value
+        tag, raw = value
+        if tag == _SEEN:
+            return self._seen[raw[0]]
+        if tag == _SHARED:
+            cls = _classes[raw[0]]
+            made = cls.__new__(cls)
+            self._seen.append(made)
+            for name, field in zip(cls.__slots__, raw[1:], strict=True):  # type: ignore[attr-defined]
+                setattr(made, name, self.of(field))
+            return made
+        items = [self.of(v) for v in raw]
+        if tag == _DICT:
             return dict(zip(items[::2], items[1::2], strict=True))
-        case _:
-            return items
+        return _MAKERS[tag](items)

@@ -1,44 +1,51 @@
-"""Windows: what enters, what leaves, and in which order.
+"""Sliding windows: what enters, what leaves, and in which order.
 
 A window appends to a chunk: C (current), X (expired), R (reset, clears aggregates). Its settings
 are fields; its state is one cell of the key's state, made by `fresh`, falsy when empty. `push`
-takes one event, `timer` a moment it asked for, `content` gives the rows inside for joins and
-on-demand queries.
+takes one event, `end` closes the chunk they came in, `timer` is a moment the window asked for, and
+`content` gives the rows inside for joins and on-demand queries. Batches are in `batches`.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
-from edgewise.engines.kernel.runtime import (
-    CURRENT,
-    EXPIRED,
-    RESET,
-    Chunk,
-    Row,
-    Runtime,
-    State,
-)
+from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
+
+Held = Iterable[tuple[int, Row]]
 
 
-class Window(Protocol):
-    def fresh(self) -> Any: ...
-    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None: ...
-    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None: ...
-    def content(self, state: State) -> Iterable[tuple[int, Row]]: ...
+class Window:
+    """Keeps nothing: the shape the others have."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int) -> None:
+        self.rt, self.node, self.cell = rt, node, cell
+
+    def fresh(self) -> Any:
+        return deque()
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        out.append((CURRENT, ts, row))
+
+    def end(self, state: State, out: Chunk) -> None:
+        """The chunk is complete."""
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        """A moment this window asked for."""
+
+    def content(self, state: State) -> Held:
+        return ()
 
 
-class Length:
+class Length(Window):
     """The last n: the one pushed out leaves just before the one that pushes."""
 
     def __init__(self, rt: Runtime, node: int, cell: int, n: int) -> None:
-        del node
-        self.rt, self.cell, self.n = rt, cell, n
-
-    def fresh(self) -> deque[Row]:
-        return deque()
+        super().__init__(rt, node, cell)
+        self.n = n
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         held = state[self.cell]
@@ -50,30 +57,27 @@ class Length:
         held.append((ts, row))
         out.append((CURRENT, ts, row))
 
-    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
-        """It asks for none."""
-
-    def content(self, state: State) -> Iterable[tuple[int, Row]]:
+    def content(self, state: State) -> Held:
         return state[self.cell]  # type: ignore[no-any-return]
 
 
-class Time:
+class Time(Window):
     """An event leaves `span` ms after the app's time at its arrival; the oldest has the timer.
 
     For an event in order that is its own time. A late one waits behind what came before it, so
-    events leave in the order they came, by key or not.
+    events leave in the order they came, by key or not. `n` bounds how many stay.
     """
 
-    def __init__(self, rt: Runtime, node: int, cell: int, span: int) -> None:
-        self.rt, self.node, self.cell, self.span = rt, node, cell, span
-
-    def fresh(self) -> deque[Any]:
-        return deque()
+    def __init__(self, rt: Runtime, node: int, cell: int, span: int, n: int | None = None) -> None:
+        super().__init__(rt, node, cell)
+        self.span, self.n = span, n
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         rt, held = self.rt, state[self.cell]
         due = rt.now + self.span
-        if not held:
+        if self.n is not None and len(held) >= self.n > 0:
+            out.append((EXPIRED, rt.now, held.popleft()[3]))
+        if not held or self.n is not None:
             rt.arm(state, self.node, due)
         held.append((due, rt.offset, ts, row))
         out.append((CURRENT, ts, row))
@@ -82,21 +86,106 @@ class Time:
         held = state[self.cell]
         while held and held[0][0] <= due:
             out.append((EXPIRED, due, held.popleft()[3]))
-        if held:
+        if held and self.n is None:
             self.rt.arm(state, self.node, held[0][0], held[0][1])
 
-    def content(self, state: State) -> Iterable[tuple[int, Row]]:
+    def content(self, state: State) -> Held:
         return ((ts, row) for _, _, ts, row in state[self.cell])
 
 
-# Cells of a batch window's state.
-_NOW, _BEFORE, _END = 0, 1, 2
+class ExternalTime(Window):
+    """As time, driven by an attribute of the events alone: late ones linger behind newer ones."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int, place: int, span: int) -> None:
+        super().__init__(rt, node, cell)
+        self.place, self.span = place, span
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held, now, place = state[self.cell], row[self.place], self.place
+        while held and now - held[0][1][place] >= self.span:
+            out.append((EXPIRED, now, held.popleft()[1]))
+        held.append((ts, row))
+        out.append((CURRENT, ts, row))
+
+    def content(self, state: State) -> Held:
+        return state[self.cell]  # type: ignore[no-any-return]
 
 
-class TimeBatch:
-    """Ticks every `span` ms from the first event on: [X of the last batch] R [C of this one].
+class Delay(Window):
+    """The event itself comes `span` ms later."""
 
-    `start` aligns the ticks; `streaming` lets each C pass at once and keeps X for the tick.
+    def __init__(self, rt: Runtime, node: int, cell: int, span: int) -> None:
+        super().__init__(rt, node, cell)
+        self.span = span
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        due = self.rt.now + self.span
+        state[self.cell].append((due, ts, row))
+        self.rt.arm(state, self.node, due)
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        held = state[self.cell]
+        while held and held[0][0] <= due:
+            _, ts, row = held.popleft()
+            out.append((CURRENT, due, row))
+
+    def content(self, state: State) -> Held:
+        return ((ts, row) for _, ts, row in state[self.cell])
+
+
+class _Down:
+    """Sorts the other way round."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: _Down) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Down) and self.value == other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Sort(Window):
+    """The n smallest in the given order; what is too much leaves right after it came."""
+
+    def __init__(
+        self, rt: Runtime, node: int, cell: int, n: int, *terms: tuple[int, bool]
+    ) -> None:
+        super().__init__(rt, node, cell)
+        self.n, self.terms = n, terms
+
+    def fresh(self) -> list[Any]:
+        return []
+
+    def _rank(self, held: tuple[int, Row]) -> tuple[Any, ...]:
+        row = held[1]
+        parts: list[Any] = []
+        for place, down in self.terms:
+            value = row[place]
+            parts += (value is not None, _Down(value) if down and value is not None else value)
+        return tuple(parts)
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell]
+        insort(held, (ts, row), key=self._rank)
+        out.append((CURRENT, ts, row))
+        if len(held) > self.n:
+            out.append((EXPIRED, self.rt.now, held.pop()[1]))
+
+    def content(self, state: State) -> Held:
+        return state[self.cell]  # type: ignore[no-any-return]
+
+
+class Session(Window):
+    """Events stay until their key was quiet for `gap` ms, then leave together.
+
+    `latency` keeps an ended session open so long for late events; one that touches its
+    neighbour joins it. State: key -> list of sessions `[start, end, alive until, events]`.
     """
 
     def __init__(
@@ -104,44 +193,135 @@ class TimeBatch:
         rt: Runtime,
         node: int,
         cell: int,
-        span: int,
-        start: int | None = None,
-        streaming: bool = False,
+        gap: int,
+        place: int | None = None,
+        latency: int = 0,
     ) -> None:
-        self.rt, self.node, self.cell, self.span = rt, node, cell, span
-        self.start, self.streaming = start, streaming
+        super().__init__(rt, node, cell)
+        self.gap, self.place, self.latency = gap, place, latency
+
+    def fresh(self) -> dict[Any, Any]:
+        return {}
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        key = row[self.place] if self.place is not None else ""
+        sessions = state[self.cell].setdefault(key, [])
+        newest = sessions[-1] if sessions else None
+        fits = [s for s in sessions if s[0] - self.gap <= ts <= s[1]]
+        if not fits:
+            if newest is not None and ts < newest[0] - self.gap:
+                return  # too late for every session that is still open
+            fits = [[ts, ts + self.gap, 0, []]]
+            sessions += fits
+            sessions.sort(key=lambda s: s[0])
+        whole = fits[0]
+        for other in fits[1:]:
+            whole[0], whole[1] = min(whole[0], other[0]), max(whole[1], other[1])
+            whole[3] += other[3]
+            sessions.remove(other)
+        whole[0], whole[1] = min(whole[0], ts), max(whole[1], ts + self.gap)
+        whole[2] = whole[1] + self.latency
+        whole[3].append((ts, row))
+        self.rt.arm(state, self.node, whole[2], payload=key)
+        out.append((CURRENT, ts, row))
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        by_key = state[self.cell]
+        sessions = by_key.get(payload, [])
+        over = [s for s in sessions if s[2] <= due]
+        for session in over:
+            out.extend((EXPIRED, due, row) for _, row in session[3])
+            sessions.remove(session)
+        if not sessions:
+            by_key.pop(payload, None)
+
+    def content(self, state: State) -> Held:
+        return (held for sessions in state[self.cell].values() for s in sessions for held in s[3])
+
+
+class Frequent(Window):
+    """Misra-Gries: at most n keys are tracked; a new one that finds no room weakens them all."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int, n: int, *places: int) -> None:
+        super().__init__(rt, node, cell)
+        self.n, self.places = n, places
+
+    def fresh(self) -> dict[Any, Any]:
+        return {}
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell]
+        key = tuple(row[p] for p in self.places) if self.places else row
+        if key in held:
+            held[key][0] += 1
+            held[key][1] = (ts, row)
+            out.append((CURRENT, ts, row))
+            return
+        if len(held) >= self.n:
+            for other in list(held):
+                held[other][0] -= 1
+                if held[other][0] == 0:
+                    out.append((EXPIRED, self.rt.now, held.pop(other)[1][1]))
+        if len(held) < self.n:
+            held[key] = [1, (ts, row)]
+            out.append((CURRENT, ts, row))
+
+    def content(self, state: State) -> Held:
+        return (held for _, held in state[self.cell].values())
+
+
+class LossyFrequent(Window):
+    """Lossy counting: passes what is at least `support - error` of everything."""
+
+    def __init__(
+        self, rt: Runtime, node: int, cell: int, support: float, error: float, *places: int
+    ) -> None:
+        super().__init__(rt, node, cell)
+        self.support, self.error, self.places = support, error, places
+        self.width = -(-1 // error)
 
     def fresh(self) -> list[Any]:
         return []
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
-        batch = state[self.cell]
-        if not batch:
-            now = self.rt.now
-            elapsed = 0 if self.start is None else (now - self.start) % self.span
-            batch += ([], [], now - elapsed + self.span)
-            self.rt.arm(state, self.node, batch[_END])
-        batch[_NOW].append((ts, row))
-        if self.streaming:
+        cells = state[self.cell]
+        if not cells:
+            cells += (0, {})
+        cells[0] += 1
+        total, held = cells[0], cells[1]
+        bucket = -(-total // self.width)
+        key = tuple(row[p] for p in self.places) if self.places else row
+        if key in held:
+            held[key][0] += 1
+            held[key][2] = (ts, row)
+        else:
+            held[key] = [1, bucket - 1, (ts, row)]
+        if held[key][0] >= (self.support - self.error) * total:
             out.append((CURRENT, ts, row))
+        if total % self.width == 0:
+            for other in list(held):
+                count, slack, last = held[other]
+                if count + slack <= bucket:
+                    del held[other]
+                    out.append((EXPIRED, self.rt.now, last[1]))
 
-    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
-        del payload
-        batch = state[self.cell]
-        batch[_END] += self.span
-        self.rt.arm(state, self.node, batch[_END], self.rt.offset)
-        if self.streaming:
-            out.extend((EXPIRED, due, row) for _, row in batch[_NOW])
-            if batch[_NOW]:
-                out.append((RESET, due, batch[_NOW][0][1]))
-            batch[_NOW] = []
-            return
-        out.extend((EXPIRED, due, row) for _, row in batch[_BEFORE])
-        if batch[_NOW]:
-            out.append((RESET, due, batch[_NOW][0][1]))
-            out.extend((CURRENT, ts, row) for ts, row in batch[_NOW])
-        batch[_BEFORE], batch[_NOW] = batch[_NOW], []
+    def content(self, state: State) -> Held:
+        return (held[2] for held in (state[self.cell] or [0, {}])[1].values())
 
-    def content(self, state: State) -> Iterable[tuple[int, Row]]:
-        batch = state[self.cell]
-        return batch[_BEFORE] if batch else ()
+
+class Expression(Window):
+    """Sliding as far as an expression over the content holds; the oldest leave until it does."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int, test: Any) -> None:
+        super().__init__(rt, node, cell)
+        self.test = test
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell]
+        held.append((ts, row))
+        while held and not self.test(held, ts, row):
+            out.append((EXPIRED, self.rt.now, held.popleft()[1]))
+        out.append((CURRENT, ts, row))
+
+    def content(self, state: State) -> Held:
+        return state[self.cell]  # type: ignore[no-any-return]

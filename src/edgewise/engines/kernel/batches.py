@@ -1,0 +1,288 @@
+"""Batch windows: events are held and let out together: [X of the last batch] R [C of this one]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
+from edgewise.engines.kernel.windows import Held, Window
+
+# Cells of a batch window's state.
+_NOW, _BEFORE, _END = 0, 1, 2
+
+
+class Batch(Window):
+    """What the kinds of batches share: how one is let out."""
+
+    streaming = False  # each C passes at once; X and R come with the end of the batch
+
+    def fresh(self) -> list[Any]:
+        return [[], []]
+
+    def flush(self, state: State, now: int, out: Chunk) -> None:
+        batch = state[self.cell]
+        held = batch[_NOW]
+        if self.streaming:
+            out.extend((EXPIRED, now, row) for _, row in held)
+            if held:
+                out.append((RESET, now, held[0][1]))
+            batch[_NOW] = []
+            return
+        out.extend((EXPIRED, now, row) for _, row in batch[_BEFORE])
+        if held:
+            out.append((RESET, now, held[0][1]))
+            out.extend((CURRENT, ts, row) for ts, row in held)
+        batch[_BEFORE], batch[_NOW] = held, []
+
+    def content(self, state: State) -> Held:
+        batch = state[self.cell]
+        if not batch:
+            return ()
+        return batch[_NOW] if self.streaming else batch[_BEFORE]  # type: ignore[no-any-return]
+
+
+class LengthBatch(Batch):
+    def __init__(self, rt: Runtime, node: int, cell: int, n: int, streaming: bool = False) -> None:
+        super().__init__(rt, node, cell)
+        self.n, self.streaming = n, streaming
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell][_NOW]
+        if self.n == 0:
+            out += ((CURRENT, ts, row), (EXPIRED, self.rt.now, row), (RESET, ts, row))
+        elif self.streaming:
+            if len(held) == self.n:
+                self.flush(state, self.rt.now, out)
+            state[self.cell][_NOW].append((ts, row))
+            out.append((CURRENT, ts, row))
+        else:
+            held.append((ts, row))
+            if len(held) == self.n:
+                self.flush(state, self.rt.now, out)
+
+
+class TimeBatch(Batch):
+    """Ticks every `span` ms from the first event on, for ever; `start` aligns the ticks."""
+
+    def __init__(
+        self,
+        rt: Runtime,
+        node: int,
+        cell: int,
+        span: int,
+        start: int | None = None,
+        streaming: bool = False,
+    ) -> None:
+        super().__init__(rt, node, cell)
+        self.span, self.start, self.streaming = span, start, streaming
+
+    def fresh(self) -> list[Any]:
+        return []
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        batch = state[self.cell]
+        if not batch:
+            now = self.rt.now
+            elapsed = 0 if self.start is None else (now - self.start) % self.span
+            batch += ([], [], now - elapsed + self.span)
+            self.rt.arm(state, self.node, batch[_END])
+        batch[_NOW].append((ts, row))
+        if self.streaming:
+            out.append((CURRENT, ts, row))
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        batch = state[self.cell]
+        batch[_END] += self.span
+        self.rt.arm(state, self.node, batch[_END], self.rt.offset)
+        self.flush(state, due, out)
+
+
+class Hopping(Window):
+    """Every `hop` ms the events of the last `span` ms come out as one batch."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int, span: int, hop: int) -> None:
+        super().__init__(rt, node, cell)
+        self.span, self.hop = span, hop
+
+    def fresh(self) -> list[Any]:
+        return []
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        batch = state[self.cell]
+        if not batch:
+            batch += ([], [], self.rt.now + self.hop)
+            self.rt.arm(state, self.node, batch[_END])
+        batch[_NOW].append((ts, row))
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        batch = state[self.cell]
+        out.extend((EXPIRED, due, row) for _, row in batch[_BEFORE])
+        batch[_NOW] = [(ts, row) for ts, row in batch[_NOW] if ts > due - self.span - 1]
+        inside = [(ts, row) for ts, row in batch[_NOW] if ts >= due - self.span]
+        if inside:
+            out.append((RESET, due, inside[0][1]))
+            out.extend((CURRENT, ts, row) for ts, row in inside)
+        batch[_BEFORE] = inside
+        if not inside:
+            batch.clear()
+            return
+        batch[_END] += self.hop
+        self.rt.arm(state, self.node, batch[_END], self.rt.offset)
+
+    def content(self, state: State) -> Held:
+        batch = state[self.cell]
+        return batch[_BEFORE] if batch else ()
+
+
+class ChunkBatch(Batch):
+    """`batch()`: one chunk of input is one batch, or slices of n of it."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int, n: int = 0) -> None:
+        super().__init__(rt, node, cell)
+        self.n = n
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell][_NOW]
+        held.append((ts, row))
+        if self.n and len(held) == self.n:
+            self.flush(state, self.rt.now, out)
+
+    def end(self, state: State, out: Chunk) -> None:
+        if state[self.cell][_NOW]:
+            self.flush(state, self.rt.now, out)
+
+
+class ExpressionBatch(Batch):
+    """A batch is closed by the event that makes the expression false.
+
+    That event opens the next batch, or with `include` still belongs to this one.
+    """
+
+    def __init__(
+        self, rt: Runtime, node: int, cell: int, test: Any, include: bool = False,
+        streaming: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(rt, node, cell)
+        self.test, self.include, self.streaming = test, include, streaming
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell][_NOW]
+        held.append((ts, row))
+        holds = self.test(held, ts, row)
+        if self.streaming:
+            self._stream(state, holds, ts, row, out)
+        elif not holds and self.include:
+            self.flush(state, self.rt.now, out)
+        elif not holds:
+            held.pop()
+            self.flush(state, self.rt.now, out)
+            state[self.cell][_NOW].append((ts, row))
+
+    def _stream(self, state: State, holds: bool, ts: int, row: Row, out: Chunk) -> None:
+        if holds:
+            out.append((CURRENT, ts, row))
+            return
+        held = state[self.cell][_NOW]
+        if self.include:
+            out.append((CURRENT, ts, row))
+            self.flush(state, self.rt.now, out)
+            return
+        held.pop()
+        self.flush(state, self.rt.now, out)
+        state[self.cell][_NOW].append((ts, row))
+        out.append((CURRENT, ts, row))
+
+
+class ExternalTimeBatch(Window):
+    """Batches by an attribute that carries time; an event past the end lets the batch out.
+
+    `start` is a time, or the place of an attribute of the first event. `timeout` lets a batch out
+    early when nothing came for so long; what comes later for it lets it out again, whole.
+    State: [events, last batch, end, let out already, timer].
+    """
+
+    def __init__(
+        self,
+        rt: Runtime,
+        node: int,
+        cell: int,
+        place: int,
+        span: int,
+        start: tuple[str, int] | None = None,
+        timeout: int | None = None,
+        replace: bool = False,
+    ) -> None:
+        super().__init__(rt, node, cell)
+        self.place, self.span, self.start = place, span, start
+        self.timeout, self.replace = timeout, replace
+
+    def fresh(self) -> list[Any]:
+        return []
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        batch = state[self.cell]
+        now = row[self.place]
+        if not batch:
+            batch += ([], [], self._first_end(row), False, None)
+            self._wait(state)
+        if now >= batch[_END]:
+            if batch[0] and (not batch[3] or batch[4] == "more"):
+                self._let_out(state, out, again=batch[3])
+            elif not batch[3]:
+                self._drop_before(batch, out)
+            batch[0], batch[3] = [], False
+            batch[4] = None
+            elapsed = (now - batch[_END]) % self.span
+            batch[_END] = now - elapsed + self.span
+            self._wait(state)
+        batch[0].append((ts, row))
+        if batch[3]:
+            batch[4] = "more"
+
+    def _first_end(self, row: Row) -> int:
+        now: int = row[self.place]
+        if self.start is None:
+            return now + self.span
+        kind, value = self.start
+        base = row[value] if kind == "attribute" else value
+        if kind == "attribute":
+            return int(base) + self.span
+        return now - (now - base) % self.span + self.span
+
+    def _drop_before(self, batch: list[Any], out: Chunk) -> None:
+        out.extend((EXPIRED, self.rt.now, row) for _, row in batch[1])
+        batch[1] = []
+
+    def _let_out(self, state: State, out: Chunk, *, again: bool) -> None:
+        batch = state[self.cell]
+        stamp = batch[_END]
+        rows = [(ts, self._stamped(row, stamp)) for ts, row in batch[0]]
+        out.extend((EXPIRED, self.rt.now, row) for _, row in batch[1])
+        out.append((RESET, self.rt.now, rows[0][1]))
+        out.extend((CURRENT, ts, row) for ts, row in rows)
+        batch[1] = rows
+        del again
+
+    def _stamped(self, row: Row, stamp: int) -> Row:
+        if not self.replace:
+            return row
+        return (*row[: self.place], stamp, *row[self.place + 1 :])
+
+    def _wait(self, state: State) -> None:
+        if self.timeout is not None:
+            self.rt.arm(state, self.node, self.rt.now + self.timeout, payload=state[self.cell][2])
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        batch = state[self.cell]
+        if payload != batch[_END]:
+            return
+        if batch[0] and (not batch[3] or batch[4] == "more"):
+            self._let_out(state, out, again=batch[3])
+            batch[3], batch[4] = True, None
+        elif batch[1] and not batch[3]:
+            self._drop_before(batch, out)
+        self._wait(state)
+
+    def content(self, state: State) -> Held:
+        batch = state[self.cell]
+        return batch[1] if batch else ()

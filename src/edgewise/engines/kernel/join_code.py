@@ -1,0 +1,183 @@
+"""Joins as text: each side has a window (or is a store), and its rows probe the other side.
+
+An event first enters its own window; what leaves the window, current and expired, then probes
+what the other side holds at that moment. A side without a window holds nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.names import IS_NULL, TIME, Names, keys_of
+from edgewise.engines.kernel.page import Page
+from edgewise.engines.kernel.queries import QueryCode
+from edgewise.engines.kernel.tables import table_name
+from edgewise.engines.kernel.window_code import make_window
+from edgewise.engines.kernel.writer import local
+from edgewise.plan.exprs import Const, Expr, Field, SlotIsNull, SlotTime
+from edgewise.event.types import AttrType
+from edgewise.plan.nodes import JoinInput, JoinKind, JoinSide, Query, StoreKind, Window
+
+_NOTHING = Window("length", (Const(AttrType.INT, 0),))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """`content` is the text of what it holds."""
+
+    side: JoinSide
+    names: Names
+    label: str
+    content: str
+
+    @property
+    def width(self) -> int:
+        return self.names.width
+
+
+class JoinQuery(QueryCode):
+    def __init__(self, page: Page, query: Query, source: JoinInput) -> None:
+        self.source = source
+        sides = (source.left, source.right)
+        keys = [
+            (s.input.slot, n, None)
+            for s in sides
+            for n in page.schema(s.input.stream, query.partition).names
+        ]
+        super().__init__(page, query, Names(keys))
+        select = query.select
+        used = set(keys_of(*(i.expr for i in select.items), *select.group_by, select.having))
+        self.extras = sorted(k for k in used if k[1] in {IS_NULL, TIME} and k[0])
+        for key in self.extras:
+            self.names.append(key)
+        self.sides = tuple(self._side(s, label) for s, label in zip(sides, "lr", strict=True))
+
+    def _side(self, side: JoinSide, label: str) -> Side:
+        schema = self.page.schema(side.input.stream, self.query.partition)
+        names = Names((side.input.slot, n, None) for n in schema.names)
+        match side.kind:
+            case StoreKind.TABLE:
+                content = f"{table_name(side.input.stream)}.content(S)"
+            case StoreKind.WINDOW:
+                content = f"window_{local(side.input.stream)}.content(rt.root)"
+            case StoreKind.AGGREGATION:
+                content = f"agg_{local(side.input.stream)}.content(S)"
+            case _:
+                content = f"{self.name}_{label}_window.content(S)"
+        return Side(side, names, label, content)
+
+    def write(self) -> None:
+        self.output.write()
+        select = self.selector(only_current=False)
+        self.select_function(select, (), "")
+        for side in self.sides:
+            if side.side.kind is StoreKind.STREAM:
+                self._window(side)
+        left, right = self.sides
+        for mine, other in ((left, right), (right, left)):
+            if mine.side.kind in {StoreKind.STREAM, StoreKind.WINDOW}:
+                self._probe(mine, other)
+                self._entry(mine)
+
+    def entries(self, stream: str) -> list[str]:
+        return [
+            f"{self.name}_{side.label}_in"
+            for side in self.sides
+            if side.side.input.stream == stream
+            and side.side.kind in {StoreKind.STREAM, StoreKind.WINDOW}
+        ]
+
+    def _window(self, side: Side) -> None:
+        window = side.side.input.window or _NOTHING
+        cell = self.scope.next_cell
+        name = f"{self.name}_{side.label}"
+        slot = side.side.input.slot
+        text = make_window(self.page, window, slot, side.names, cell, self.query.span)
+        self.writer.line(f"{name}_window = {text}")
+        self.scope.cell(f"{name}_window.fresh()")
+        self.page.node(f"{name}_timer")
+
+    def _entry(self, side: Side) -> None:
+        """Filters, then the window, then the probe."""
+        w, name, source = self.writer, f"{self.name}_{side.label}", side.side.input
+        whole, self.names = self.names, side.names
+        probe = f"{name}_probe" if side.side.triggers else ""
+        w.line()
+        with w.block(f"def {name}_in(S, chunk)"):
+            w.line("out = []")
+            with w.block("for kind, ts, row in chunk"):
+                done: set[str] = set()
+                self.handlers((*source.before, *source.after), source.slot, done)
+                if side.side.kind is StoreKind.WINDOW:
+                    w.line("out.append((kind, ts, row))")
+                else:
+                    w.line(f"{name}_window.push(S, ts, row, out)")
+            if side.side.kind is StoreKind.STREAM:
+                w.line(f"{name}_window.end(S, out)")
+            if probe:
+                with w.block("if out"):
+                    w.line(f"{probe}(S, out)")
+        self.names = whole
+        if side.side.kind is StoreKind.STREAM:
+            with w.block(f"def {name}_timer(S, due, payload)"):
+                w.line("out = []")
+                w.line(f"{name}_window.timer(S, due, payload, out)")
+                if probe:
+                    with w.block("if out"):
+                        w.line(f"{probe}(S, out)")
+
+    def _probe(self, mine: Side, other: Side) -> None:
+        w = self.writer
+        outer = self.source.kind is JoinKind.FULL or self.source.kind is (
+            JoinKind.LEFT if mine.label == "l" else JoinKind.RIGHT
+        )
+        w.line()
+        with w.block(f"def {self.name}_{mine.label}_probe(S, chunk)"):
+            w.line("out = []")
+            with w.block("for kind, ts, row in chunk"):
+                with w.block("if kind == 2"):
+                    w.line("out.append((2, ts, row))")
+                    w.line("continue")
+                if outer:
+                    w.line("found = False")
+                with w.block(f"for other_ts, other in {other.content}"):
+                    if self.source.on is not None:
+                        with w.block(f"if not {self._condition(mine, other, self.source.on)}"):
+                            w.line("continue")
+                    if outer:
+                        w.line("found = True")
+                    w.line(f"out.append((kind, ts, {self._joined(mine, 'other')}))")
+                if outer:
+                    with w.block("if not found"):
+                        w.line(f"out.append((kind, ts, {self._joined(mine, None, other)}))")
+            with w.block("if out"):
+                w.line(f"{self.name}_select(S, out)")
+
+    def _joined(self, mine: Side, found: str | None, other: Side | None = None) -> str:
+        rest = found or f"(None,) * {other.width if other else 0}"
+        parts = ["row", rest] if mine.label == "l" else [rest, "row"]
+        extras = []
+        for slot, what, _ in self.extras:
+            own = slot == mine.side.input.slot
+            if what == IS_NULL:
+                extras.append(str(not own and found is None))
+            else:
+                extras.append("ts" if own else ("other_ts" if found else "None"))
+        if extras:
+            parts.append(f"({', '.join(extras)},)")
+        return " + ".join(parts)
+
+    def _condition(self, mine: Side, other: Side, on: Expr) -> str:
+        def resolve(expr: Expr) -> Code:
+            if isinstance(expr, Field):
+                source = "row" if expr.slot == mine.side.input.slot else "other"
+                names = mine.names if source == "row" else other.names
+                return Code(f"{source}[{names.places[expr.slot, expr.name, None]}]")
+            if isinstance(expr, SlotTime):
+                return Code("ts" if expr.slot == mine.side.input.slot else "other_ts")
+            if isinstance(expr, SlotIsNull):
+                return Code("False", nullable=False)
+            raise LookupError(f"no value for {expr!r}")
+
+        return Exprs(self.writer, resolve, self.tables).condition(on)

@@ -1,0 +1,111 @@
+"""The page a fragment is written on: scopes, cells, timers, and who reads which stream.
+
+A scope is the fragment itself or one partition in it; each has its own cells and what must happen
+when its state is made. Code inside a partition sees its instance as `S` and everything outside as
+`rt.root`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from edgewise.engines.kernel.runtime import FIRST_CELL
+from edgewise.engines.kernel.writer import Writer, local
+from edgewise.errors import AppError, Problem, Span
+from edgewise.event.schema import Schema
+from edgewise.plan.exprs import InTable
+from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import App, Partition, Query, streams_of
+
+TAP = "@"  # rows of a query itself, asked for by `taps`, come out under this mark and its name
+
+
+@dataclass(slots=True)
+class Scope:
+    """`fresh` is the text of each cell's empty value, `created` lines run on a new state."""
+
+    name: str
+    partition: Partition | None = None
+    fresh: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+
+    def cell(self, fresh: str) -> int:
+        self.fresh.append(fresh)
+        return FIRST_CELL + len(self.fresh) - 1
+
+    @property
+    def next_cell(self) -> int:
+        return FIRST_CELL + len(self.fresh)
+
+    def refill(self, cell: int, fresh: str) -> None:
+        self.fresh[cell - FIRST_CELL] = fresh
+
+
+class Page:
+    """What every piece of a fragment's code knows about the others."""
+
+    def __init__(self, app: App, fragment: Fragment, taps: frozenset[str]) -> None:
+        self.app = app
+        self.fragment = fragment
+        self.taps = taps
+        self.writer = Writer()
+        wanted = set(fragment.queries)
+        self.queries = tuple(q for q in app.queries if q.name in wanted)
+        self.root = Scope("")
+        self.scopes: dict[str, Scope] = {"": self.root}
+        for n, partition in enumerate(app.partitions):
+            if any(q.partition == partition.name for q in self.queries):
+                self.scopes[partition.name] = Scope(f"p{n}", partition)
+        self.timers: list[str] = []
+        self.stores: dict[str, int] = {}  # tables, named windows, aggregations: their root cell
+        self.functions: dict[str, str] = {}  # generated tests of tables, by their text
+
+    def node(self, on_timer: str) -> int:
+        self.timers.append(on_timer)
+        return len(self.timers) - 1
+
+    @property
+    def next_node(self) -> int:
+        return len(self.timers)
+
+    def query_name(self, query: Query) -> str:
+        return f"q{self.queries.index(query)}_{local(query.name)}"
+
+    def stream_name(self, stream: str, partition: str = "") -> str:
+        if stream.startswith("#"):
+            return f"{self.scopes[partition].name}_s_{local(stream[1:])}"
+        return f"s_{local(stream.replace('!', 'fault_'))}"
+
+    def readers(self, stream: str) -> list[Query]:
+        return [q for q in self.queries if stream in streams_of(q.input)]
+
+    def read(self) -> tuple[str, ...]:
+        """Streams and named windows that queries read, in order."""
+        names = dict.fromkeys(n for q in self.queries for n in streams_of(q.input))
+        stores = {t.name for t in self.app.tables} | {a.name for a in self.app.aggregations}
+        fed = dict.fromkeys(a.input.stream for a in self.app.aggregations if a.name in self.stores)
+        return tuple(n for n in {**names, **fed} if n not in stores)
+
+    def schema(self, name: str, partition: str = "") -> Schema:
+        """Of a stream, inner stream, table, named window or aggregation."""
+        app = self.app
+        inner = app.partition(partition)
+        places = [
+            *((s.name, s.schema) for s in app.streams),
+            *((s.name, s.schema) for s in (inner.streams if inner else ())),
+            *((t.name, t.schema) for t in app.tables),
+            *((w.name, w.schema) for w in app.windows),
+            *((a.name, a.schema) for a in app.aggregations),
+        ]
+        found = dict(places).get(name) or dict(places).get(name.lstrip("#"))
+        if found is None:
+            raise LookupError(f"nothing is named '{name}'")
+        return found
+
+
+def refuse(span: Span, message: str) -> AppError:
+    return AppError((Problem(span, message),))
+
+
+def mentions(expr: InTable) -> str:
+    return expr.table

@@ -1,0 +1,116 @@
+"""Partitions as text: find the instance of each key, make it when first seen, hand the chunk on.
+
+State: a dict from the key to the state of the instance, in one cell outside. An event without a
+key is dropped; with ranges it goes to every range it satisfies. A stream that the partition does
+not name goes to all instances there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgewise.engines.kernel.exprs import Exprs
+from edgewise.engines.kernel.names import Names, keys_of
+from edgewise.engines.kernel.page import Page, Scope
+from edgewise.engines.kernel.writer import local
+from edgewise.plan.exprs import Expr
+from edgewise.plan.nodes import PartitionKey
+
+
+def write_partition(page: Page, scope: Scope, codes: dict[str, Any]) -> None:
+    from edgewise.engines.kernel.compile import entries
+
+    w, partition, name = page.writer, scope.partition, scope.name
+    assert partition is not None
+    queries = [q for q in page.queries if q.partition == partition.name]
+    cell = page.root.cell("{}")
+    inner = [s for s in page.read() if any(s in _read(q) for q in queries)]
+    for stream in inner:
+        w.line()
+        inside = f"{name}_s_{local(stream.lstrip('#'))}"
+        with w.block(f"def {inside}(S, chunk)"):
+            for query in queries:
+                if stream in _read(query):
+                    for entry in entries(codes[query.name], stream):
+                        w.line(f"{entry}(S, chunk)")
+            w.line("return")
+    _instance(page, scope, cell)
+    for stream in inner:
+        if not stream.startswith("#"):
+            _route(page, scope, stream, cell)
+
+
+def _read(query: Any) -> tuple[str, ...]:
+    from edgewise.plan.nodes import streams_of
+
+    return streams_of(query.input)
+
+
+def _instance(page: Page, scope: Scope, cell: int) -> None:
+    w, name, partition = page.writer, scope.name, scope.partition
+    assert partition is not None
+    w.line()
+    w.line(f"rt.nested.append({cell})")
+    idle = partition.idle_ms
+    seen = scope.cell("0") if idle is not None else 0
+    with w.block(f"def {name}_instance(root, key)"):
+        w.line(f"S = root[{cell}].get(key)")
+        with w.block("if S is None"):
+            w.line(f"S = root[{cell}][key] = [{{}}, root[1], {', '.join(scope.fresh)}]")
+            for line in scope.created:
+                w.line(line)
+            if idle is not None:
+                w.line(f"rt.arm(S, {page.next_node}, rt.now + {idle}, payload=key)")
+        if idle is not None:
+            w.line(f"S[{seen}] = rt.now")
+        w.line("return S")
+    if idle is not None:
+        with w.block(f"def {name}_idle(S, due, key)"):
+            with w.block(f"if S[{seen}] + {idle} <= due"):
+                w.line(f"rt.root[{cell}].pop(key, None)")
+                w.line("S[0].clear()")
+            with w.block("else"):
+                w.line(f"rt.arm(S, {page.next_node}, S[{seen}] + {idle}, payload=key)")
+        page.node(f"{name}_idle")
+
+
+def _route(page: Page, scope: Scope, stream: str, cell: int) -> None:
+    w, name, partition = page.writer, scope.name, scope.partition
+    assert partition is not None
+    key = next((k for k in partition.keys if k.stream == stream), None)
+    inside = f"{name}_s_{local(stream)}"
+    w.line()
+    with w.block(f"def {name}_of_{local(stream)}(root, chunk)"):
+        if key is None:
+            with w.block(f"for S in list(root[{cell}].values())"):
+                w.line(f"{inside}(S, chunk)")
+            return
+        w.line("last = None")
+        w.line("held = []")
+        with w.block("for event in chunk"):
+            w.line("_, ts, row = event")
+            for text, guard in _keys(page, key, stream):
+                w.line(f"key = {text}")
+                with w.block(f"if {guard}"):
+                    with w.block("if held and key != last"):
+                        w.line(f"{inside}({name}_instance(root, last), held)")
+                        w.line("held = []")
+                    w.line("last = key")
+                    w.line("held.append(event)")
+        with w.block("if held"):
+            w.line(f"{inside}({name}_instance(root, last), held)")
+
+
+def _keys(page: Page, key: PartitionKey, stream: str) -> list[tuple[str, str]]:
+    """The text of each key an event may have, and of the test that it has it."""
+    exprs: list[Expr] = [key.value] if key.value is not None else []
+    exprs += [r.condition for r in key.ranges]
+    slot = next((k[0] for k in keys_of(*exprs)), stream)
+    names = Names((slot, n, None) for n in page.schema(stream).names)
+    text = names.unpack(names.used(*exprs))
+    if text:
+        page.writer.line(text)
+    make = Exprs(page.writer, names.code)
+    if key.value is not None:
+        return [(make.value(key.value), "key is not None")]
+    return [(repr(r.label), make.condition(r.condition)) for r in key.ranges]

@@ -1,0 +1,401 @@
+"""Patterns and sequences: partial matches moving from element to element.
+
+An element holds matches that wait for it: `pending` ones may take the event at hand, `new` ones
+arrived while this event was handled and become pending before the next. Before every event, what
+is older than `within` is dropped. In a pattern a match that the event does not suit stays; in a
+sequence it is dropped. `every` sends a copy back to the start each time its last element matches.
+
+Elements on one stream are tried last element first, so one event is never two steps of a match.
+The settings are `Element`s wired together once; the state is one list per element, plain data and
+`Match`es, so that a snapshot can hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edgewise.engines.kernel.runtime import Row, Runtime, State
+from edgewise.engines.kernel.snapshot import shared
+
+# Cells of an element's state.
+PENDING, NEW, BEGUN, ACTIVE, TIME, RESTART = 0, 1, 2, 3, 4, 5
+NEVER = -1
+
+Slots = list[tuple[tuple[int, Row], ...] | None]
+Predicate = Callable[[Slots, int, Row], Any]
+Deliver = Callable[[State, int, Slots], None]
+
+
+@shared
+class Match:
+    """What was collected so far: per slot the events taken, and the time of the last step."""
+
+    __slots__ = ("expired", "slots", "ts")
+
+    def __init__(self, slots: Slots, ts: int = NEVER, expired: bool = False) -> None:
+        self.slots = slots
+        self.ts = ts
+        self.expired = expired
+
+    def copy(self) -> Match:
+        return Match(self.slots[:], self.ts)
+
+
+class Element:
+    """One event of a stream. Others below change single verbs of it."""
+
+    absent = False
+
+    def __init__(self, machine: Machine, test: Predicate, *, start: bool) -> None:
+        self.machine = machine
+        self.rt = machine.rt
+        self.test = test
+        self.start = start
+        self.place = len(machine.elements)  # of its state, its slot and its timers
+        self.sequence = machine.sequence
+        self.within = machine.within
+        self.next: Element | None = None
+        self.every: Element | None = None
+        self.around: Element | None = None  # first element of the `every` it stands in
+        self.last = False  # its match is the whole match
+        self.answers: Element = self  # whose `returned` says that a whole match is there
+        self.returned = False
+        self.restarts: Counted | None = None
+        machine.elements.append(self)
+
+    def state(self, state: State) -> list[Any]:
+        return state[self.machine.cell][self.place]  # type: ignore[no-any-return]
+
+    def begin(self, state: State) -> None:
+        """A start element gets an empty match: once, or again and again under `every`."""
+        cells = self.state(state)
+        again = self.every is not None or (
+            self.sequence and self.next is not None and self.next.absent
+        )
+        if self.start and (not cells[BEGUN] or again):
+            self.add(state, self.machine.empty())
+            cells[BEGUN] = True
+
+    def created(self, state: State) -> None:
+        """The app or the key starts."""
+
+    def add(self, state: State, match: Match) -> None:
+        new = self.state(state)[NEW]
+        if not self.sequence or not new:
+            new.append(match)
+
+    def add_every(self, state: State, match: Match) -> None:
+        self.state(state)[NEW].append(self.cleared(match))
+
+    def cleared(self, match: Match) -> Match:
+        """A copy that forgets this element and all after it."""
+        copy = match.copy()
+        for i in range(self.place, len(copy.slots)):
+            copy.slots[i] = None
+        return copy
+
+    def reset(self, state: State) -> None:
+        cells = self.state(state)
+        cells[PENDING].clear()
+        if self.start and not cells[NEW] and not self._next_waits(state):
+            self.begin(state)
+
+    def _next_waits(self, state: State) -> bool:
+        return bool(
+            self.sequence
+            and self.every is None
+            and self.next is not None
+            and self.next.state(state)[PENDING]
+        )
+
+    def update(self, state: State) -> None:
+        cells = self.state(state)
+        if cells[NEW]:
+            cells[NEW].sort(key=_by_time)
+            cells[PENDING].extend(cells[NEW])
+            cells[NEW].clear()
+
+    def too_old(self, match: Match, now: int) -> bool:
+        if self.within is None:
+            return False
+        for place in self.machine.starts:
+            taken = match.slots[place]
+            if taken and abs(taken[0][0] - now) > self.within:
+                return True
+        return False
+
+    def expire(self, state: State, now: int) -> None:
+        """Drop what is older than `within`; under `every (..)` the group starts again."""
+        if self.within is None:
+            return
+        cells = self.state(state)
+        gone: Match | None = None
+        pending = cells[PENDING]
+        old = 0
+        while old < len(pending) and self.too_old(pending[old], now):
+            old += 1
+        leaving = pending[:old] + [m for m in cells[NEW] if self.too_old(m, now)]
+        if not leaving:
+            return
+        del pending[:old]
+        cells[NEW][:] = [m for m in cells[NEW] if not self.too_old(m, now)]
+        for match in leaving:
+            if not match.expired:
+                match.expired = True
+                gone = match
+        if gone is not None and self.around is not None:
+            self.around.add_every(state, gone)
+            self.around.update(state)
+
+    def take(self, state: State, ts: int, row: Row) -> list[Match]:
+        """Try the event on every waiting match; whole matches come back."""
+        cells = self.state(state)
+        pending, kept, whole = cells[PENDING], [], []
+        if not pending:
+            return whole
+        place, event, test = self.place, ((ts, row),), self.test
+        for match in pending:
+            match.slots[place] = event
+            if test(match.slots, ts, row):
+                self.advance(state, match)
+                if self._answered():
+                    whole.append(match)
+                continue
+            match.slots[place] = None
+            if not self.sequence or self.absent:
+                kept.append(match)
+            if self.sequence and self.restarts is not None:
+                self.restarts.restart(state)
+        cells[PENDING] = kept
+        return whole
+
+    def _answered(self) -> bool:
+        if self.answers.returned:
+            self.answers.returned = False
+            return True
+        return False
+
+    def advance(self, state: State, match: Match) -> None:
+        """The event suits: the match goes on."""
+        taken = match.slots[self.place]
+        assert taken is not None
+        match.ts = taken[0][0]
+        self.pass_on(state, match)
+
+    def pass_on(self, state: State, match: Match) -> None:
+        if self.last:
+            self.returned = True
+        if self.next is not None:
+            self.next.add(state, match)
+        if self.every is not None:
+            self.every.add_every(state, match)
+        if self.restarts is not None:
+            self.restarts.restart(state)
+
+    def timer(self, state: State, due: int) -> None:
+        raise AssertionError("only absent elements ask for timers")
+
+    def wired(self) -> None:
+        """Once all elements stand."""
+
+
+def always(_slots: Slots, _ts: int, _row: Row) -> bool:
+    return True
+
+
+def at(taken: tuple[tuple[int, Row], ...] | None, index: int) -> tuple[int, Row] | None:
+    """One of the events an element took: 0 is the first, -1 the last."""
+    if taken is None or not -len(taken) <= index < len(taken):
+        return None
+    return taken[index]
+
+
+def values(taken: tuple[tuple[int, Row], ...] | None, place: int) -> list[Any] | None:
+    """One attribute of all events a counted element took."""
+    return None if taken is None else [row[place] for _, row in taken]
+
+
+def _by_time(match: Match) -> tuple[bool, int]:
+    return (match.ts == NEVER, match.ts)
+
+
+class Counted(Element):
+    """`least` to `most` events; greedy, while the next element already waits from `least` on."""
+
+    def __init__(
+        self, machine: Machine, test: Predicate, *, start: bool, least: int, most: int | None
+    ) -> None:
+        super().__init__(machine, test, start=start)
+        self.least, self.most = least, most
+
+    def wired(self) -> None:
+        if self.start and self.sequence and self.least == 0 and self.next is not None:
+            self.next.restarts = self
+
+    def add(self, state: State, match: Match) -> None:
+        super().add(state, match)
+        if self.least == 0 and match.slots[self.place] is None:
+            self._enough(state, match)
+
+    def restart(self, state: State) -> None:
+        self.state(state)[RESTART] = True
+
+    def update(self, state: State) -> None:
+        cells = self.state(state)
+        if cells[RESTART]:
+            cells[RESTART] = False
+            self.begin(state)
+        super().update(state)
+
+    def take(self, state: State, ts: int, row: Row) -> list[Match]:
+        cells = self.state(state)
+        place, whole, kept = self.place, [], []
+        for match in cells[PENDING]:
+            slots = match.slots
+            if any(s is not None for s in slots[place + 1 : place + 3]):
+                continue  # the next element took an event: collecting is over
+            before = slots[place]
+            slots[place] = (*before, (ts, row)) if before else ((ts, row),)
+            if not self.test(slots, ts, row):
+                slots[place] = before
+                if not self.sequence:
+                    kept.append(match)
+                continue
+            done = self._collect(state, match)
+            if self._answered():
+                whole.append(match)
+            if not done:
+                kept.append(match)
+        cells[PENDING] = kept
+        return whole
+
+    def _collect(self, state: State, match: Match) -> bool:
+        """One more is in; True when this match waits here no longer."""
+        taken = match.slots[self.place]
+        assert taken is not None
+        match.ts = taken[-1][0]
+        n, done = len(taken), False
+        if n < self.least:
+            return False
+        if self.sequence:
+            if self.next is not None:
+                self.next.add(state, match)
+            if n != self.most:
+                self.add(state, match)
+        elif n == self.least:
+            done = self._enough(state, match)
+        return done or n == self.most
+
+    def _enough(self, state: State, match: Match) -> bool:
+        if self.last:
+            self.returned = True
+        if self.next is not None:
+            self.next.add(state, match)
+        if self.every is not None:
+            self.every.add_every(state, match)
+        return self.last
+
+
+class Logical(Element):
+    """One side of `and` or `or`; both sides hold the same matches."""
+
+    def __init__(self, machine: Machine, test: Predicate, *, start: bool, op: str) -> None:
+        super().__init__(machine, test, start=start)
+        self.op = op
+        self.partner: Logical = self
+
+    def add(self, state: State, match: Match) -> None:
+        for side in (self, self.partner):
+            new = side.state(state)[NEW]
+            if not (self.start or self.sequence) or not new:
+                new.append(match)
+
+    def add_every(self, state: State, match: Match) -> None:
+        copy = self.cleared(match)
+        copy.slots[self.partner.place] = None
+        self.state(state)[NEW].append(copy)
+        self.partner.state(state)[NEW].append(copy)
+
+    def reset(self, state: State) -> None:
+        mine, other = self.state(state), self.partner.state(state)
+        if self.op == "or" or len(mine[PENDING]) == len(other[PENDING]):
+            mine[PENDING].clear()
+            other[PENDING].clear()
+            if self.start and not mine[NEW] and not self._next_waits(state):
+                self.begin(state)
+
+    def update(self, state: State) -> None:
+        Element.update(self, state)
+        Element.update(self.partner, state)
+
+    def take(self, state: State, ts: int, row: Row) -> list[Match]:
+        if self.op == "or":
+            cells, other = self.state(state), self.partner.place
+            cells[PENDING] = [m for m in cells[PENDING] if m.slots[other] is None]
+        return super().take(state, ts, row)
+
+    def advance(self, state: State, match: Match) -> None:
+        partner = self.partner
+        if self.op == "or":
+            super().advance(state, match)
+            if partner.last and self.answers is partner:
+                partner.returned = True
+        elif partner.lets(state, match):
+            super().advance(state, match)
+            if partner.last and self.answers is partner:
+                partner.returned = True
+
+    def lets(self, state: State, match: Match) -> bool:
+        """Whether the other side may complete the match: this side has its event."""
+        return match.slots[self.place] is not None
+
+
+class Machine:
+    """The elements of one query and the order in which they are asked."""
+
+    def __init__(
+        self, rt: Runtime, node: int, cell: int, *, sequence: bool, within: int | None
+    ) -> None:
+        self.rt, self.node, self.cell = rt, node, cell
+        self.sequence, self.within = sequence, within
+        self.elements: list[Element] = []
+        self.starts: list[int] = []
+        self.order: list[Element] = []  # in which they begin and update; resets run backwards
+        self.by_stream: dict[str, list[Element]] = {}
+        self.deliver: Deliver = lambda _state, _ts, _slots: None
+
+    def empty(self) -> Match:
+        return Match([None] * len(self.elements))
+
+    def fresh(self) -> list[Any]:
+        return [[[], [], False, True, 0, False] for _ in self.elements]
+
+    def created(self, state: State) -> None:
+        for element in self.order:
+            element.begin(state)
+        for element in self.elements:
+            element.created(state)
+
+    def event(self, state: State, stream: str, ts: int, row: Row) -> None:
+        if self.within is not None:
+            for element in self.elements:
+                element.expire(state, ts)
+        mine = self.by_stream[stream]
+        if self.sequence:
+            for element in reversed(self.order):
+                element.reset(state)
+            for element in self.order:
+                element.update(state)
+        else:
+            for element in mine:
+                element.update(state)
+        for element in reversed(mine):
+            for match in element.take(state, ts, row):
+                self.deliver(state, match.ts, match.slots)
+
+    def arm(self, state: State, element: Element, due: int) -> None:
+        self.rt.arm(state, self.node, due, payload=element.place)
+
+    def timer(self, state: State, due: int, place: int) -> None:
+        self.elements[place].timer(state, due)

@@ -1,0 +1,184 @@
+"""Queries as text: input, selection, output.
+
+Every query becomes a few functions: `_in` takes a chunk of its stream, `_select` takes what its
+window, join or pattern gives, `_out` takes its rows. A query without a window has `_in` and
+selection in one loop.
+"""
+
+from __future__ import annotations
+
+from edgewise.engines.kernel import calls
+from edgewise.engines.kernel.exprs import Code, Exprs, Resolve
+from edgewise.engines.kernel.names import Names
+from edgewise.engines.kernel.outputs import OutputCode
+from edgewise.engines.kernel.page import Page, refuse
+from edgewise.engines.kernel.selector import SelectorCode
+from edgewise.engines.kernel.tables import in_table
+from edgewise.engines.kernel.window_code import window_text
+from edgewise.plan.exprs import Expr, InTable
+from edgewise.plan.nodes import Filter, Handler, Query, RateKind, StreamInput, Window
+
+
+class QueryCode:
+    """What all queries share. `names` says what a row given to the selector holds."""
+
+    def __init__(self, page: Page, query: Query, names: Names) -> None:
+        self.page = page
+        self.query = query
+        self.writer = page.writer
+        self.name = page.query_name(query)
+        self.scope = page.scopes[query.partition]
+        self.names = names
+        self.output = OutputCode(page, query, self.name, self.scope)
+
+    def tables(self, expr: InTable, resolve: Resolve) -> str:
+        return in_table(self.page, expr, resolve)
+
+    def exprs(self, names: Names | None = None) -> Exprs:
+        return Exprs(self.writer, (names or self.names).code, self.tables)
+
+    def selector(self, *, only_current: bool) -> SelectorCode:
+        query = self.query
+        rate = query.rate
+        grouped = rate is not None and bool(query.select.group_by)
+        select = SelectorCode(
+            self.writer,
+            query.select,
+            self.names,
+            query.output.events,
+            cell=self.scope.next_cell,
+            only_current=only_current,
+            tables=self.tables,
+            keep_group=grouped or (rate is not None and rate.kind is RateKind.SNAPSHOT),
+        )
+        if select.stateful:
+            self.scope.cell("{}" if query.select.group_by else "None")
+        return select
+
+    def finish(self, select: SelectorCode) -> None:
+        if select.stateful and not self.query.select.group_by:
+            self.scope.refill(select.cell, select.start_cells())
+
+    def unpack(self, done: set[str], *exprs: Expr | None) -> None:
+        """Locals for what these expressions read and no line before has unpacked."""
+        used = [k for k in self.names.used(*exprs) if self.names.locals[k] not in done]
+        done |= {self.names.locals[k] for k in used}
+        text = self.names.unpack(used)
+        if text:
+            self.writer.line(text)
+
+    def handlers(self, handlers: tuple[Handler, ...], slot: str, done: set[str]) -> None:
+        """Filters and stream functions, inside a loop over `ts, row`."""
+        for handler in handlers:
+            exprs = self.exprs()
+            if isinstance(handler, Filter):
+                self.unpack(done, handler.condition)
+                with self.writer.block(f"if not {exprs.condition(handler.condition)}"):
+                    self.writer.line("continue")
+                continue
+            self.unpack(done, *handler.args)
+            name = handler.name.lower()
+            if name == "log":
+                continue
+            if name not in calls.STREAM_FUNCTIONS:
+                raise refuse(self.query.span, f"the stream function '#{handler.name}' is unknown")
+            args = ", ".join(exprs.value(a) for a in handler.args)
+            self.writer.line(f"row = row + fn.{calls.STREAM_FUNCTIONS[name].__name__}({args})")
+            for attribute in handler.adds:
+                self.names.append((slot, attribute.name, None))
+
+    def select_function(self, select: SelectorCode, after: tuple[Handler, ...], slot: str) -> None:
+        """`_select(S, chunk)`: what leaves a window, join or pattern."""
+        w = self.writer
+        w.line()
+        with w.block(f"def {self.name}_select(S, chunk)"):
+            select.before_loop()
+            with w.block("for kind, ts, row in chunk"):
+                with w.block("if kind == 2"):
+                    select.reset()
+                    w.line("continue")
+                done: set[str] = set()
+                self.handlers(after, slot, done)
+                self.unpack(done, *select.expressions())
+                select.body()
+            select.after_loop(f"{self.name}_out")
+        self.finish(select)
+
+
+class StreamQuery(QueryCode):
+    """`from S[filter]#window.w()[filter]`, or from a named window."""
+
+    def __init__(self, page: Page, query: Query, source: StreamInput) -> None:
+        schema = page.schema(source.stream, query.partition)
+        super().__init__(page, query, Names((source.slot, n, None) for n in schema.names))
+        self.source = source
+        self.named = page.app.window(source.stream) is not None
+
+    def write(self) -> None:
+        self.output.write()
+        if self.named:
+            self._from_named_window()
+        elif self.source.window is None:
+            self._straight()
+        else:
+            self._windowed(self.source.window)
+
+    def _straight(self) -> None:
+        w, source = self.writer, self.source
+        select = self.selector(only_current=True)
+        w.line()
+        with w.block(f"def {self.name}_in(S, chunk)"):
+            select.before_loop()
+            with w.block("for _, ts, row in chunk"):
+                done: set[str] = set()
+                handlers = (*source.before, *source.after)
+                if all(isinstance(h, Filter) for h in handlers):
+                    filters = [h.condition for h in handlers if isinstance(h, Filter)]
+                    self.unpack(done, *filters, *select.expressions())
+                self.handlers(handlers, source.slot, done)
+                self.unpack(done, *select.expressions())
+                select.body()
+            select.after_loop(f"{self.name}_out")
+        self.finish(select)
+
+    def _from_named_window(self) -> None:
+        """Rows come as current, expired and reset, as the window lets them out."""
+        select = self.selector(only_current=False)
+        self.select_function(select, (*self.source.before, *self.source.after), self.source.slot)
+        self.writer.line(f"{self.name}_in = {self.name}_select")
+
+    def _windowed(self, window: Window) -> None:
+        w, source, name = self.writer, self.source, self.name
+        select = self.selector(only_current=False)
+        before = Names(self.names.places)
+        done: set[str] = set()
+        entry: list[str] = []
+        mark = len(w.lines)
+        with w.block(f"def {name}_in(S, chunk)"):
+            w.line("out = []")
+            with w.block("for _, ts, row in chunk"):
+                self.handlers(source.before, source.slot, done)
+                w.line(f"{name}_window.push(S, ts, row, out)")
+            w.line(f"{name}_window.end(S, out)")
+            with w.block("if out"):
+                w.line(f"{name}_select(S, out)")
+        entry, w.lines[mark:] = w.lines[mark:], []
+        del before
+        self.select_function(select, source.after, source.slot)
+        w.line()
+        w.line(f"{name}_window = {window_text(self, window, source.slot)}")
+        self.scope.cell(f"{name}_window.fresh()")
+        self.page.node(f"{name}_timer")
+        w.line()
+        w.lines += entry
+        w.line()
+        with w.block(f"def {name}_timer(S, due, payload)"):
+            w.line("out = []")
+            w.line(f"{name}_window.timer(S, due, payload, out)")
+            with w.block("if out"):
+                w.line(f"{name}_select(S, out)")
+
+
+def attribute_code(names: Names, slot: str, attribute: str) -> Code:
+    """The place of an attribute in a row, as an index."""
+    return Code(str(names.places[slot, attribute, None]), nullable=False)

@@ -1,0 +1,206 @@
+"""Output rate limits: how many rows of a query go on, and when.
+
+By events they count rows; by time they tick from the start of the app (or the key), except
+`first`, which holds for its time from each emission. With `group by` each group is limited on its
+own. Rows come as (kind, ts, data) or, where groups matter, (kind, ts, data, group).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, Runtime, State
+
+Rows = list[Any]
+Send = Callable[[State, Rows], None]
+
+
+class Limit:
+    """`size` is a number of events or of milliseconds."""
+
+    ticks = False
+
+    def __init__(
+        self, rt: Runtime, node: int, cell: int, send: Send, size: int, *, grouped: bool,
+        windowed: bool = False, aggregates: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
+        self.rt, self.node, self.cell, self.send = rt, node, cell, send
+        self.size, self.grouped = size, grouped
+        self.windowed, self.aggregates = windowed, aggregates
+
+    def fresh(self) -> Any:
+        return []
+
+    def created(self, state: State) -> None:
+        if self.ticks:
+            self.rt.arm(state, self.node, self.rt.now + self.size)
+
+    def push(self, state: State, rows: Rows) -> None:
+        raise NotImplementedError
+
+    def timer(self, state: State, due: int, payload: Any) -> None:
+        self.rt.arm(state, self.node, due + self.size, self.rt.offset)
+        rows = self.tick(state, due)
+        if rows:
+            self.send(state, rows)
+
+    def tick(self, state: State, due: int) -> Rows:
+        return []
+
+    def group(self, row: Any) -> Any:
+        return row[3] if self.grouped else None
+
+
+class AllEvents(Limit):
+    def push(self, state: State, rows: Rows) -> None:
+        held = state[self.cell]
+        for row in rows:
+            held.append(row)
+            if len(held) == self.size:
+                full, held[:] = list(held), []
+                self.send(state, full)
+
+
+class FirstEvents(Limit):
+    """The first of each n."""
+
+    def fresh(self) -> dict[Any, int]:
+        return {}
+
+    def push(self, state: State, rows: Rows) -> None:
+        counts, out = state[self.cell], []
+        for row in rows:
+            group = self.group(row)
+            n = counts.get(group, 0) + 1
+            if n == 1:
+                out.append(row)
+            if n >= self.size:
+                counts.pop(group, None)
+            else:
+                counts[group] = n
+        if out:
+            self.send(state, out)
+
+
+class LastEvents(Limit):
+    """Of each n the last one, or the last of each group, in order of their first appearance."""
+
+    def push(self, state: State, rows: Rows) -> None:
+        held = state[self.cell]
+        if not held:
+            held += (0, {})
+        for row in rows:
+            held[0] += 1
+            held[1][self.group(row)] = row
+            if held[0] == self.size:
+                out = list(held[1].values())
+                held[0], held[1] = 0, {}
+                self.send(state, out)
+
+
+class AllTime(Limit):
+    ticks = True
+
+    def push(self, state: State, rows: Rows) -> None:
+        state[self.cell].extend(rows)
+
+    def tick(self, state: State, due: int) -> Rows:
+        rows, state[self.cell] = state[self.cell], []
+        return rows  # type: ignore[no-any-return]
+
+
+class FirstTime(Limit):
+    """One, then none for `size` ms."""
+
+    def fresh(self) -> dict[Any, int]:
+        return {}
+
+    def push(self, state: State, rows: Rows) -> None:
+        since, out = state[self.cell], []
+        for row in rows:
+            group = self.group(row)
+            last = since.get(group)
+            if last is None or last + self.size <= self.rt.now:
+                since[group] = self.rt.now
+                out.append(row)
+        if out:
+            self.send(state, out)
+
+
+class LastTime(Limit):
+    ticks = True
+
+    def fresh(self) -> dict[Any, Any]:
+        return {}
+
+    def push(self, state: State, rows: Rows) -> None:
+        held = state[self.cell]
+        for row in rows:
+            held[self.group(row)] = row
+
+    def tick(self, state: State, due: int) -> Rows:
+        rows = list(state[self.cell].values())
+        state[self.cell].clear()
+        return rows
+
+
+class Snapshot(Limit):
+    """The current set every `size` ms, whether or not it changed.
+
+    Behind a window that is what is inside, with the newest aggregates; else the last row, or the
+    last of each group. State: [rows inside, last row by group].
+    """
+
+    ticks = True
+
+    def fresh(self) -> list[Any]:
+        return [[], {}]
+
+    def push(self, state: State, rows: Rows) -> None:
+        inside, last = state[self.cell]
+        for row in rows:
+            group = self.group(row)
+            if row[0] == CURRENT:
+                inside.append(row)
+            elif row[0] == EXPIRED and self.windowed:
+                self._leave(inside, row)
+            last[group] = row
+        if not self.windowed:
+            inside.clear()
+
+    def _leave(self, inside: Rows, row: Any) -> None:
+        for i, held in enumerate(inside):
+            if self._plain(held[2]) == self._plain(row[2]) and self.group(held) == self.group(row):
+                del inside[i]
+                return
+
+    def _plain(self, data: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(v for i, v in enumerate(data) if i not in self.aggregates)
+
+    def tick(self, state: State, due: int) -> Rows:
+        inside, last = state[self.cell]
+        if not self.windowed:
+            return [(CURRENT, due, row[2]) for row in last.values() if row[0] == CURRENT]
+        if self.aggregates and last:
+            width = len(next(iter(last.values()))[2])
+            if len(self.aggregates) == width:
+                groups = {self.group(r) for r in inside} if self.grouped else {None}
+                return [(CURRENT, due, r[2]) for g, r in last.items() if g in groups]
+        out = []
+        for row in inside:
+            newest = last.get(self.group(row), row)[2]
+            data = tuple(newest[i] if i in self.aggregates else v for i, v in enumerate(row[2]))
+            out.append((CURRENT, due, data))
+        return out
+
+
+LIMITS: dict[str, type[Limit]] = {
+    "all_events": AllEvents,
+    "first_events": FirstEvents,
+    "last_events": LastEvents,
+    "all_time": AllTime,
+    "first_time": FirstTime,
+    "last_time": LastTime,
+    "snapshot_time": Snapshot,
+}

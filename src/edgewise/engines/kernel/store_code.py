@@ -1,0 +1,68 @@
+"""Stores as text: tables, named windows, triggers."""
+
+from __future__ import annotations
+
+from edgewise.engines.kernel.names import Names
+from edgewise.engines.kernel.page import Page
+from edgewise.engines.kernel.tables import write_table
+from edgewise.engines.kernel.window_code import make_window
+from edgewise.engines.kernel.writer import local
+from edgewise.errors import Span
+from edgewise.plan.nodes import EventType, NamedWindow, Trigger
+
+
+def write_stores(page: Page) -> None:
+    for table in page.app.tables:
+        write_table(page, table)
+    for window in page.app.windows:
+        _named_window(page, window)
+    for trigger in page.app.triggers:
+        _trigger(page, trigger)
+
+
+def _named_window(page: Page, window: NamedWindow) -> None:
+    w, name = page.writer, f"window_{local(window.name)}"
+    cell = page.root.next_cell
+    page.stores[window.name] = cell
+    names = Names((window.name, n, None) for n in window.schema.names)
+    text = make_window(page, window.window, window.name, names, cell, Span(1, 1))
+    w.line(f"{name} = {text}")
+    page.root.cell(f"{name}.fresh()")
+    page.node(f"{name}_timer")
+    readers = page.readers(window.name)
+    keep = {EventType.CURRENT: "r[0] == 0", EventType.EXPIRED: "r[0] == 1"}.get(window.events)
+    with w.block(f"def {name}_give(S, chunk)"):
+        if keep:
+            w.line(f"chunk = [r for r in chunk if {keep}]")
+        if readers:
+            with w.block("if chunk"):
+                w.line(f"{page.stream_name(window.name)}(S, chunk)")
+        w.line("return")
+    with w.block(f"def {name}_in(S, chunk)"):
+        w.line("out = []")
+        with w.block("for _, ts, row in chunk"):
+            w.line(f"{name}.push(S, ts, row, out)")
+        w.line(f"{name}.end(S, out)")
+        with w.block("if out"):
+            w.line(f"{name}_give(S, out)")
+    with w.block(f"def {name}_timer(S, due, payload)"):
+        w.line("out = []")
+        w.line(f"{name}.timer(S, due, payload, out)")
+        with w.block("if out"):
+            w.line(f"{name}_give(S, out)")
+
+
+def _trigger(page: Page, trigger: Trigger) -> None:
+    w, name = page.writer, f"trigger_{local(trigger.name)}"
+    node = page.next_node
+    with w.block(f"def {name}(S, due, payload)"):
+        if trigger.every_ms is not None:
+            w.line(f"rt.arm(S, {node}, due + {trigger.every_ms}, rt.offset)")
+        if trigger.name in page.read():
+            w.line(f"{page.stream_name(trigger.name)}(S, [(0, due, (due,))])")
+        w.line(f"emit({trigger.name!r}, [(0, due, (due,))])")
+    page.node(name)
+    if trigger.at_start:
+        page.root.created.append(f"{name}(S, rt.now, None)")
+    elif trigger.every_ms is not None:
+        page.root.created.append(f"rt.arm(S, {node}, rt.now + {trigger.every_ms})")

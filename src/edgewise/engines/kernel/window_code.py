@@ -1,0 +1,154 @@
+"""From a window in the plan to the text that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.names import Names, key_of
+from edgewise.engines.kernel.page import Page, refuse
+from edgewise.errors import Span
+from edgewise.plan.exprs import Agg, Const, Expr, Field, SlotTime
+from edgewise.plan.nodes import Window
+
+if TYPE_CHECKING:
+    from edgewise.engines.kernel.queries import QueryCode
+
+
+def window_text(code: QueryCode, window: Window, slot: str) -> str:
+    return make_window(code.page, window, slot, code.names, code.scope.next_cell, code.query.span)
+
+
+def make_window(page: Page, window: Window, slot: str, names: Names, cell: int, span: Span) -> str:
+    maker = MAKERS.get(window.name.lower())
+    if maker is None:
+        raise refuse(span, f"the window '{window.name}' is not known here")
+    kind, args = maker(page, window, slot, names)
+    return f"{kind}({', '.join([f'rt, {page.next_node}, {cell}', *args])})"
+
+
+Made = tuple[str, list[str]]
+
+
+def _arg(names: Names, arg: Expr) -> str:
+    """A constant as itself, an attribute as its place in the row."""
+    match arg:
+        case Const():
+            return repr(arg.value)
+        case Field():
+            return str(names.places[arg.slot, arg.name, None])
+        case _:
+            raise LookupError(f"a window takes constants and attributes, not {arg!r}")
+
+
+def _plain(kind: str) -> Callable[[Page, Window, str, Names], Made]:
+    def make(_page: Page, window: Window, _slot: str, names: Names) -> Made:
+        return kind, [_arg(names, a) for a in window.args]
+
+    return make
+
+
+def _time_batch(_page: Page, window: Window, _slot: str, names: Names) -> Made:
+    span, *rest = [_arg(names, a) for a in window.args]
+    if rest and rest[0] in {"True", "False"}:
+        return "bat.TimeBatch", [span, "None", *rest]
+    return "bat.TimeBatch", [span, *rest]
+
+
+def _external_batch(_page: Page, window: Window, _slot: str, names: Names) -> Made:
+    args = [_arg(names, a) for a in window.args]
+    if len(args) > 2:
+        start = window.args[2]
+        kind = "attribute" if isinstance(start, Field) else "time"
+        args[2] = f"({kind!r}, {args[2]})"
+    return "bat.ExternalTimeBatch", args
+
+
+def _session(_page: Page, window: Window, _slot: str, names: Names) -> Made:
+    args = [_arg(names, a) for a in window.args]
+    if len(window.args) == 2 and isinstance(window.args[1], Const):
+        args.insert(1, "None")
+    return "win.Session", args
+
+
+def _sort(_page: Page, window: Window, _slot: str, names: Names) -> Made:
+    n, *rest = window.args
+    terms: list[list[str]] = []
+    for arg in rest:
+        if isinstance(arg, Const):
+            terms[-1][1] = str(str(arg.value).lower() == "desc")
+        else:
+            terms.append([_arg(names, arg), "False"])
+    return "win.Sort", [_arg(names, n), *(f"({place}, {down})" for place, down in terms)]
+
+
+def _lossy(_page: Page, window: Window, _slot: str, names: Names) -> Made:
+    args = [_arg(names, a) for a in window.args]
+    if len(window.args) < 2 or not isinstance(window.args[1], Const):
+        support = window.args[0]
+        assert isinstance(support, Const)
+        args.insert(1, repr(support.value / 10))
+    return "win.LossyFrequent", args
+
+
+def _expression(kind: str) -> Callable[[Page, Window, str, Names], Made]:
+    def make(page: Page, window: Window, slot: str, names: Names) -> Made:
+        if window.condition is None:
+            raise LookupError("an expression that changes with the events is not known here")
+        test = _expression_test(page, window.condition, slot, names)
+        return kind, [test, *(_arg(names, a) for a in window.args[1:])]
+
+    return make
+
+
+def _expression_test(page: Page, condition: Expr, slot: str, names: Names) -> str:
+    """A function over what the window holds; aggregates are folded over all of it."""
+    w = page.writer
+
+    def attribute(expr: Field) -> int:
+        return names.places[slot, expr.name, None]
+
+    def each(expr: Expr) -> Code:
+        assert isinstance(expr, Field)
+        return Code(f"r[{attribute(expr)}]")
+
+    def resolve(expr: Expr) -> Code:
+        match expr:
+            case Agg():
+                values = [Exprs(w, each).value(a) for a in expr.args] or ["True"]
+                return Code(f"agg.fold({expr.name.lower()!r}, [{values[0]} for t, r in held])")
+            case SlotTime():
+                place = {"first": "held[0][0]", "last": "held[-1][0]"}.get(expr.slot, "ts")
+                return Code(place, nullable=False)
+            case Field():
+                rows = {"first": "held[0][1]", "last": "held[-1][1]"}
+                return Code(f"{rows.get(expr.slot, 'row')}[{attribute(expr)}]")
+            case _:
+                raise LookupError(f"no value for {key_of(expr)}")
+
+    name = f"expression{page.next_node}"
+    text = Exprs(w, resolve).condition(condition)
+    with w.block(f"def {name}(held, ts, row)"):
+        w.line(f"return {text}")
+    return name
+
+
+MAKERS: dict[str, Callable[[Page, Window, str, Names], Made]] = {
+    "length": _plain("win.Length"),
+    "time": _plain("win.Time"),
+    "timelength": _plain("win.Time"),
+    "externaltime": _plain("win.ExternalTime"),
+    "delay": _plain("win.Delay"),
+    "sort": _sort,
+    "session": _session,
+    "frequent": _plain("win.Frequent"),
+    "lossyfrequent": _lossy,
+    "expression": _expression("win.Expression"),
+    "lengthbatch": _plain("bat.LengthBatch"),
+    "timebatch": _time_batch,
+    "externaltimebatch": _external_batch,
+    "batch": _plain("bat.ChunkBatch"),
+    "hopping": _plain("bat.Hopping"),
+    "expressionbatch": _expression("bat.ExpressionBatch"),
+}
