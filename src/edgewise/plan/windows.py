@@ -124,6 +124,7 @@ WINDOWS = {
         WindowSpec("lossyFrequent", ((RATIO,), (RATIO, RATIO)), repeats=(ATTRIBUTE,)),
         WindowSpec("cron", ((Param("cron", TEXT),),), batch=True, bounded="", wall_clock=True),
         WindowSpec("delay", ((TIME,),), rule=_not_negative, bounded="time"),
+        WindowSpec("hopping", ((TIME, TIME),), rule=_not_negative, bounded="time"),
         WindowSpec("batch", ((), (COUNT,)), rule=_not_negative, batch=True),
         WindowSpec("expression", ((CONDITION,),), bounded=""),
         WindowSpec(

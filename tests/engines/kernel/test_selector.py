@@ -1,4 +1,4 @@
-from edgewise.engines.kernel.selector import Names, arrange
+from edgewise.engines.kernel.selector import arrange
 
 ROWS = [(0, 1, ("b", 2)), (0, 1, ("a", None)), (0, 1, ("c", 1))]
 
@@ -19,9 +19,3 @@ def test_expired_rows_are_sorted_apart_and_never_cut():
 
 def test_offset_comes_before_limit():
     assert data(arrange(ROWS, (), 1, 1)) == ["a"]
-
-
-def test_equal_names_of_two_slots_get_two_locals():
-    names = Names({("a", "k"): 0, ("b", "k"): 1, ("b", "v"): 2})
-    assert names.unpack([("a", "k"), ("b", "k")]) == "k, b_k = row[0], row[1]"
-    assert names.unpack([("b", "v")]) == "v = row[2]"

@@ -1,5 +1,6 @@
+from edgewise.engines.kernel.batches import TimeBatch
 from edgewise.engines.kernel.runtime import FIRST_CELL, Runtime
-from edgewise.engines.kernel.windows import Length, Time, TimeBatch
+from edgewise.engines.kernel.windows import Length, Time
 
 C, X, R = 0, 1, 2
 

@@ -20,25 +20,28 @@ from edgewise.plan.nodes import App
 
 
 class Embedded:
-    def __init__(self, app: App, taps: Iterable[str] = ()) -> None:
+    """`start` is when the app begins: absence and grids of time count from there."""
+
+    def __init__(self, app: App, taps: Iterable[str] = (), start: int | None = None) -> None:
         self.app = app
         fragment = Fragment(app.name, tuple(q.name for q in app.queries))
         self.kernel = compile_kernel(app, fragment, taps)
-        self._clock = 0
+        self._clock = start or 0
         self._offset = 0
-        self._narrow = {
-            s.name: [i for i, a in enumerate(s.schema.attributes) if a.type is AttrType.FLOAT]
-            for s in app.streams
-        }
+        self._kinds = {s.name: [a.type for a in s.schema.attributes] for s in app.streams}
+        if start is not None:
+            self.kernel.start(start)
 
     @property
     def clock(self) -> int:
         return self._clock
 
-    def send(self, stream: str, ts: int, data: Sequence[Any], at: int = 0) -> None:
-        self._clock = max(self._clock, ts)
-        row = self._row(stream, data)
-        columns = [[v] for v in row]
+    def send(
+        self, stream: str, ts: int, data: Sequence[Any], at: int = 0, clock: int | None = None
+    ) -> None:
+        """One event. `clock` is the app's time where it is not the event's own."""
+        self._clock = max(self._clock, ts if clock is None else clock)
+        columns = [[v] for v in self._row(stream, data)]
         self.kernel.feed(Run(stream, [ts], columns, [self._offset], [self._clock], [at]))
         self._offset += 1
 
@@ -47,21 +50,50 @@ class Embedded:
         for ts, data in events:
             self.send(stream, ts, data)
 
+    def send_chunk(
+        self,
+        stream: str,
+        events: Sequence[tuple[int, Sequence[Any]]],
+        at: int = 0,
+        clock: int | None = None,
+    ) -> None:
+        """Events that belong together: one chunk, at the time of the last."""
+        if not events:
+            return
+        stamps = [ts for ts, _ in events]
+        self._clock = max(self._clock, stamps[-1] if clock is None else clock)
+        columns = list(zip(*(self._row(stream, data) for _, data in events), strict=True))
+        n = len(events)
+        offsets = range(self._offset, self._offset + n)
+        self._offset += n
+        self.kernel.feed_chunk(Run(stream, stamps, columns, offsets, [self._clock] * n, [at] * n))
+
     def advance(self, ts: int, at: int = 0) -> None:
         self._clock = max(self._clock, ts)
         self.kernel.advance(self._clock, at)
+
+    def query(self, text: str) -> list[tuple[Any, ...]]:
+        """An on-demand query against what the app holds."""
+        raise BadEvent(f"on-demand queries do not run here yet: {text}")
 
     def take(self) -> list[Event]:
         return [Event(r.stream, r.ts, r.data, r.kind, r.at) for r in self.kernel.take()]
 
     def _row(self, stream: str, data: Sequence[Any]) -> list[Any]:
-        if stream not in self._narrow:
+        kinds = self._kinds.get(stream)
+        if kinds is None:
             raise BadEvent(f"the app '{self.app.name}' has no stream '{stream}'")
-        row = list(data)
-        width = len(self.app.stream(stream).schema.attributes)
-        if len(row) != width:
-            raise BadEvent(f"stream '{stream}' has {width} attributes, the event has {len(row)}")
-        for i in self._narrow[stream]:
-            if row[i] is not None:
-                row[i] = f32(row[i])
-        return row
+        if len(data) != len(kinds):
+            raise BadEvent(
+                f"stream '{stream}' has {len(kinds)} attributes, the event has {len(data)}"
+            )
+        return [_fit(value, kind) for value, kind in zip(data, kinds, strict=True)]
+
+
+def _fit(value: Any, kind: AttrType) -> Any:
+    """A number in the width of its attribute; anything else as it is."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if kind is AttrType.FLOAT:
+        return f32(value)
+    return float(value) if kind is AttrType.DOUBLE else value

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from edgewise.engines.kernel.patterns import (
     ACTIVE,
-    NEW,
     NEVER,
+    NEW,
     PENDING,
     TIME,
     Element,

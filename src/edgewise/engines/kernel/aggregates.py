@@ -217,4 +217,6 @@ def fold(name: str, values: list[Any]) -> Any:
         return None
     if name == "avg":
         return sum(there) / len(there)
-    return {"sum": sum, "min": min, "max": max}[name](there)
+    if name == "sum":
+        return sum(there)
+    return min(there) if name == "min" else max(there)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgewise.engines.kernel import java
+from edgewise.event.types import AttrType
 
 
 def single(value: float | None) -> float | None:
@@ -34,8 +35,9 @@ def minimum(*values: Any) -> Any:
 
 
 def cast(value: Any, kind: str) -> Any:
-    """A value as another type where it already is one; a number may change its width."""
-    return convert(value, kind)
+    """The value itself: a cast tells the compiler its type and changes nothing."""
+    del kind
+    return value
 
 
 def convert(value: Any, kind: str) -> Any:
@@ -127,6 +129,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "instanceoffloat": instance_of_double,
     "instanceofdouble": instance_of_double,
     "instanceofboolean": instance_of_boolean,
+}
+
+# Where the type of the argument is known, so is the answer.
+INSTANCE_OF = {
+    "instanceofstring": AttrType.STRING,
+    "instanceofinteger": AttrType.INT,
+    "instanceoflong": AttrType.LONG,
+    "instanceoffloat": AttrType.FLOAT,
+    "instanceofdouble": AttrType.DOUBLE,
+    "instanceofboolean": AttrType.BOOL,
 }
 
 STREAM_FUNCTIONS: dict[str, Callable[..., tuple[Any, ...]]] = {"pol2cart": pol2cart}

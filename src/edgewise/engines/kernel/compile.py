@@ -26,7 +26,6 @@ from edgewise.engines.kernel import (
 )
 from edgewise.engines.kernel.api import KernelStats, OutRow, Run
 from edgewise.engines.kernel.join_code import JoinQuery
-from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.page import TAP, Page
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
@@ -74,14 +73,17 @@ class Compiled:
 
     def feed(self, run: Run) -> None:
         feeder = self._feeders.get(run.stream)
+        self.stats.events_in += len(run.ts)
         if feeder is not None:
-            self.stats.events_in += len(run.ts)
             feeder(run)
+        elif len(run.ts):
+            self.advance(run.clock[-1], run.at[-1])
 
     def feed_chunk(self, run: Run) -> None:
         """All events of the run as one chunk, at the clock of the last."""
         rt = self._rt
         if run.stream not in self._feeders or not len(run.ts):
+            self.feed(run)
             return
         self.stats.events_in += len(run.ts)
         rt.fire(run.clock[-1], run.at[-1])
@@ -125,6 +127,8 @@ class Compiled:
 
     def restore(self, states: Iterable[tuple[bytes, bytes]]) -> None:
         rt = self._rt
+        rt.heap.clear()
+        rt.keys.clear()
         for key_bytes, data in states:
             clock, *state = snapshot.unpack(self._mark, data)
             if clock is not None:
@@ -156,7 +160,7 @@ def write_page(page: Page) -> str:
             code.write()
         for scope in page.scopes.values():
             if scope.partition is not None:
-                write_partition(page, scope, codes)
+                write_partition(page, scope, lambda q, s: entries(codes[q.name], s))
         for stream in page.read():
             if not stream.startswith("#"):
                 _stream(page, stream, codes)
@@ -236,7 +240,3 @@ def _feeder(page: Page, stream: str) -> None:
                 parts = [f"c_{local(n)}" for n in page.fragment.key_of(stream)]
                 key = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
             w.line(f"{page.stream_name(stream)}(rt.state({key}), [(0, ts, {row})])")
-
-
-def slot_names(page: Page, slot: str, stream: str) -> Names:
-    return Names((slot, n, None) for n in page.schema(stream).names)

@@ -46,7 +46,7 @@ Resolve = Callable[[Expr], Code]
 Tables = Callable[[InTable, Resolve], str]
 
 
-def no_tables(expr: InTable, resolve: Resolve) -> str:
+def no_tables(expr: InTable, _resolve: Resolve) -> str:
     raise LookupError(f"the table '{expr.table}' cannot be read here")
 
 
@@ -146,6 +146,10 @@ class Exprs:
             return Code("rt.now", nullable=False)
         if name == "uuid":
             return Code("rt.uuid()", nullable=False)
+        wanted = calls.INSTANCE_OF.get(name)
+        if wanted is not None and expr.args[0].type is not AttrType.OBJECT:
+            there = f"({args[0].text} is not None)" if args[0].nullable else "True"
+            return Code(there if expr.args[0].type is wanted else "False", nullable=False)
         if name not in calls.FUNCTIONS:
             raise LookupError(f"the function '{expr.name}' is not known here")
         return Code(f"fn.{calls.FUNCTIONS[name].__name__}({', '.join(a.text for a in args)})")

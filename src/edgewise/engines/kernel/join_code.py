@@ -15,11 +15,10 @@ from edgewise.engines.kernel.queries import QueryCode
 from edgewise.engines.kernel.tables import table_name
 from edgewise.engines.kernel.window_code import make_window
 from edgewise.engines.kernel.writer import local
-from edgewise.plan.exprs import Const, Expr, Field, SlotIsNull, SlotTime
-from edgewise.event.types import AttrType
+from edgewise.plan.exprs import Expr, Field, SlotIsNull, SlotTime
 from edgewise.plan.nodes import JoinInput, JoinKind, JoinSide, Query, StoreKind, Window
 
-_NOTHING = Window("length", (Const(AttrType.INT, 0),))
+_NOTHING = Window("nothing", ())  # a side without a window: it can trigger, and holds nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,9 @@ class JoinQuery(QueryCode):
                 self._entry(mine)
 
     def entries(self, stream: str) -> list[str]:
+        left, right = (side.side for side in self.sides)
+        if left.kind is right.kind is StoreKind.WINDOW and left.input.stream == right.input.stream:
+            return [f"{self.name}_l_in"]  # one window, asked once
         return [
             f"{self.name}_{side.label}_in"
             for side in self.sides
@@ -111,6 +113,10 @@ class JoinQuery(QueryCode):
                 self.handlers((*source.before, *source.after), source.slot, done)
                 if side.side.kind is StoreKind.WINDOW:
                     w.line("out.append((kind, ts, row))")
+                elif source.window is None:
+                    if probe:  # it comes and goes at once, in chunks of its own
+                        w.line(f"{probe}(S, [(0, ts, row)])")
+                        w.line(f"{probe}(S, [(1, rt.now, row)])")
                 else:
                     w.line(f"{name}_window.push(S, ts, row, out)")
             if side.side.kind is StoreKind.STREAM:

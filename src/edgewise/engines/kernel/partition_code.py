@@ -7,43 +7,36 @@ not name goes to all instances there are.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from edgewise.engines.kernel.exprs import Exprs
 from edgewise.engines.kernel.names import Names, keys_of
 from edgewise.engines.kernel.page import Page, Scope
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Expr
-from edgewise.plan.nodes import PartitionKey
+from edgewise.plan.nodes import PartitionKey, Query, streams_of
 
 
-def write_partition(page: Page, scope: Scope, codes: dict[str, Any]) -> None:
-    from edgewise.engines.kernel.compile import entries
-
+def write_partition(page: Page, scope: Scope, entries: Callable[[Query, str], list[str]]) -> None:
+    """`entries` gives the functions of a query that take a chunk of a stream."""
     w, partition, name = page.writer, scope.partition, scope.name
     assert partition is not None
     queries = [q for q in page.queries if q.partition == partition.name]
     cell = page.root.cell("{}")
-    inner = [s for s in page.read() if any(s in _read(q) for q in queries)]
+    inner = [s for s in page.read() if any(s in streams_of(q.input) for q in queries)]
     for stream in inner:
         w.line()
         inside = f"{name}_s_{local(stream.lstrip('#'))}"
         with w.block(f"def {inside}(S, chunk)"):
             for query in queries:
-                if stream in _read(query):
-                    for entry in entries(codes[query.name], stream):
+                if stream in streams_of(query.input):
+                    for entry in entries(query, stream):
                         w.line(f"{entry}(S, chunk)")
             w.line("return")
     _instance(page, scope, cell)
     for stream in inner:
         if not stream.startswith("#"):
             _route(page, scope, stream, cell)
-
-
-def _read(query: Any) -> tuple[str, ...]:
-    from edgewise.plan.nodes import streams_of
-
-    return streams_of(query.input)
 
 
 def _instance(page: Page, scope: Scope, cell: int) -> None:

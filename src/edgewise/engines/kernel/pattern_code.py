@@ -1,13 +1,16 @@
-"""Pattern and sequence queries as text: tests of elements, their wiring, and the row of a match."""
+"""Pattern and sequence queries as text: the tests of elements, their wiring, a match as a row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.names import IS_NULL, TIME, Key, Names, key_of, keys_of
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import QueryCode
+from edgewise.engines.kernel.writer import local
+from edgewise.event.types import AttrType
 from edgewise.plan.exprs import And, Expr, Field, SlotIsNull, SlotTime
 from edgewise.plan.nodes import (
     AbsentState,
@@ -83,21 +86,23 @@ class PatternQuery(QueryCode):
         self.page.node(f"{name}_machine.timer")
         for stream in self.streams:
             w.line()
-            with w.block(f"def {name}_in_{_plain(stream)}(S, chunk)"):
-                with w.block("for _, ts, row in chunk"):
-                    w.line(f"{name}_machine.event(S, {stream!r}, ts, row)")
+            with (
+                w.block(f"def {name}_in_{_plain(stream)}(S, chunk)"),
+                w.block("for _, ts, row in chunk"),
+            ):
+                w.line(f"{name}_machine.event(S, {stream!r}, ts, row)")
 
     def entry(self, stream: str) -> str:
         return f"{self.name}_in_{_plain(stream)}"
 
     def _number(self, state: State) -> None:
-        """Places in the order elements are made: the right side of a logical pair comes first."""
+        """Places in the order elements are made."""
         for part in _parts(state):
             match part:
                 case StreamState() | AbsentState():
                     self.places.setdefault(part.slot, len(self.places))
                 case LogicalState():
-                    for side in (part.right, part.left):
+                    for side in _sides(part):
                         self.places.setdefault(side.slot, len(self.places))
         self.lines.append("e = m.elements")
 
@@ -132,25 +137,25 @@ class PatternQuery(QueryCode):
         """An element, or both sides of a logical pair."""
         for part in _parts(self.source.state):
             if isinstance(part, LogicalState):
-                pair = [self.places[part.right.slot], self.places[part.left.slot]]
+                pair = [self.places[side.slot] for side in _sides(part)]
                 if place in pair:
                     return pair
         return [place]
 
     def _chain(self, state: ChainState, *, start: bool) -> Group:
         groups = [self._wire(s, start=start and i == 0) for i, s in enumerate(state.states)]
-        for before, after in zip(groups, groups[1:], strict=False):
+        for before, after in pairwise(groups):
             for last in self._twins(before.last):
                 self.lines.append(f"e[{last}].next = e[{after.first}]")
         return Group(groups[0].first, groups[-1].last)
 
     def _logical(self, state: LogicalState, *, start: bool) -> Group:
-        for side in (state.right, state.left):
+        for side in _sides(state):
             kind, more = "pat.Logical", f", op={state.op!r}"
             if isinstance(side, AbsentState):
                 kind, more = "ab.AbsentLogical", f"{more}, waiting={side.waiting_ms!r}"
             self._make(side, f"{kind}(m, {{test}}, start={{start}}{more})", start=start)
-        left, right = self.places[state.left.slot], self.places[state.right.slot]
+        right, left = (self.places[side.slot] for side in _sides(state))
         self.lines.append(f"e[{left}].partner, e[{right}].partner = e[{right}], e[{left}]")
         self.order.remove(left)  # the right side begins, resets and updates both
         return Group(left, right)
@@ -241,14 +246,19 @@ class PatternQuery(QueryCode):
 
 
 def _expr(key: Key) -> Expr:
-    from edgewise.event.types import AttrType
-
     slot, name, index = key
     if name == IS_NULL:
         return SlotIsNull(slot, index)
     if name == TIME:
         return SlotTime(slot, index)
     return Field(AttrType.OBJECT, slot, name, index)
+
+
+def _sides(state: LogicalState) -> tuple[StreamState | AbsentState, StreamState | AbsentState]:
+    """The side made first and the one that takes what comes before: the absent one, if any."""
+    if isinstance(state.right, AbsentState) and not isinstance(state.left, AbsentState):
+        return state.left, state.right
+    return state.right, state.left
 
 
 def _parts(state: State) -> list[State]:
@@ -263,6 +273,4 @@ def _parts(state: State) -> list[State]:
 
 
 def _plain(stream: str) -> str:
-    from edgewise.engines.kernel.writer import local
-
     return local(stream.replace("#", "inner_").replace("!", "fault_"))

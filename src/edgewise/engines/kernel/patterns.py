@@ -151,7 +151,8 @@ class Element:
     def take(self, state: State, ts: int, row: Row) -> list[Match]:
         """Try the event on every waiting match; whole matches come back."""
         cells = self.state(state)
-        pending, kept, whole = cells[PENDING], [], []
+        pending, kept = cells[PENDING], []
+        whole: list[Match] = []
         if not pending:
             return whole
         place, event, test = self.place, ((ts, row),), self.test
@@ -337,11 +338,7 @@ class Logical(Element):
 
     def advance(self, state: State, match: Match) -> None:
         partner = self.partner
-        if self.op == "or":
-            super().advance(state, match)
-            if partner.last and self.answers is partner:
-                partner.returned = True
-        elif partner.lets(state, match):
+        if self.op == "or" or partner.lets(state, match):
             super().advance(state, match)
             if partner.last and self.answers is partner:
                 partner.returned = True

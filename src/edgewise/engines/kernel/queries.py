@@ -8,15 +8,15 @@ selection in one loop.
 from __future__ import annotations
 
 from edgewise.engines.kernel import calls
-from edgewise.engines.kernel.exprs import Code, Exprs, Resolve
+from edgewise.engines.kernel.exprs import Exprs, Resolve
 from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.outputs import OutputCode
 from edgewise.engines.kernel.page import Page, refuse
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.tables import in_table
-from edgewise.engines.kernel.window_code import window_text
+from edgewise.engines.kernel.window_code import APART, make_window
 from edgewise.plan.exprs import Expr, InTable
-from edgewise.plan.nodes import Filter, Handler, Query, RateKind, StreamInput, Window
+from edgewise.plan.nodes import EventType, Filter, Handler, Query, RateKind, StreamInput, Window
 
 
 class QueryCode:
@@ -41,15 +41,17 @@ class QueryCode:
         query = self.query
         rate = query.rate
         grouped = rate is not None and bool(query.select.group_by)
+        snapshot = rate is not None and rate.kind is RateKind.SNAPSHOT
         select = SelectorCode(
             self.writer,
             query.select,
             self.names,
-            query.output.events,
+            EventType.ALL if snapshot else query.output.events,
             cell=self.scope.next_cell,
             only_current=only_current,
             tables=self.tables,
-            keep_group=grouped or (rate is not None and rate.kind is RateKind.SNAPSHOT),
+            keep_group=grouped or snapshot,
+            each_row=snapshot,
         )
         if select.stateful:
             self.scope.cell("{}" if query.select.group_by else "None")
@@ -150,23 +152,26 @@ class StreamQuery(QueryCode):
     def _windowed(self, window: Window) -> None:
         w, source, name = self.writer, self.source, self.name
         select = self.selector(only_current=False)
-        before = Names(self.names.places)
         done: set[str] = set()
-        entry: list[str] = []
         mark = len(w.lines)
         with w.block(f"def {name}_in(S, chunk)"):
             w.line("out = []")
             with w.block("for _, ts, row in chunk"):
                 self.handlers(source.before, source.slot, done)
                 w.line(f"{name}_window.push(S, ts, row, out)")
+                if window.name.lower() in APART:
+                    with w.block("if out"):
+                        w.line(f"{name}_select(S, out)")
+                        w.line("out = []")
             w.line(f"{name}_window.end(S, out)")
             with w.block("if out"):
                 w.line(f"{name}_select(S, out)")
-        entry, w.lines[mark:] = w.lines[mark:], []
-        del before
+        entry, w.lines[mark:] = w.lines[mark:], []  # written below the window it pushes to
         self.select_function(select, source.after, source.slot)
         w.line()
-        w.line(f"{name}_window = {window_text(self, window, source.slot)}")
+        cell, span = self.scope.next_cell, self.query.span
+        made = make_window(self.page, window, source.slot, self.names, cell, span)
+        w.line(f"{name}_window = {made}")
         self.scope.cell(f"{name}_window.fresh()")
         self.page.node(f"{name}_timer")
         w.line()
@@ -177,8 +182,3 @@ class StreamQuery(QueryCode):
             w.line(f"{name}_window.timer(S, due, payload, out)")
             with w.block("if out"):
                 w.line(f"{name}_select(S, out)")
-
-
-def attribute_code(names: Names, slot: str, attribute: str) -> Code:
-    """The place of an attribute in a row, as an index."""
-    return Code(str(names.places[slot, attribute, None]), nullable=False)

@@ -182,14 +182,15 @@ class Snapshot(Limit):
         inside, last = state[self.cell]
         if not self.windowed:
             return [(CURRENT, due, row[2]) for row in last.values() if row[0] == CURRENT]
-        if self.aggregates and last:
-            width = len(next(iter(last.values()))[2])
-            if len(self.aggregates) == width:
-                groups = {self.group(r) for r in inside} if self.grouped else {None}
-                return [(CURRENT, due, r[2]) for g, r in last.items() if g in groups]
+        if not inside:
+            return []
+        width = len(inside[0][2])
+        if self.grouped or len(self.aggregates) == width:
+            groups = dict.fromkeys(self.group(row) for row in inside)
+            return [(CURRENT, due, last[group][2]) for group in groups]
         out = []
         for row in inside:
-            newest = last.get(self.group(row), row)[2]
+            newest = last[self.group(row)][2]
             data = tuple(newest[i] if i in self.aggregates else v for i, v in enumerate(row[2]))
             out.append((CURRENT, due, data))
         return out

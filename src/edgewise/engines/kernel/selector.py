@@ -30,6 +30,7 @@ class SelectorCode:
     only_current: bool  # no window: nothing ever expires
     tables: Tables
     keep_group: bool = False  # rows carry their group, for a rate limit that counts by group
+    each_row: bool = False  # every row of a chunk comes out, not only the last
     aggs: dict[Agg, AggCode] = field(default_factory=dict)
 
     @property
@@ -55,7 +56,9 @@ class SelectorCode:
         w = self.writer
         if self.aggregates:
             w.line(f"{'groups' if self.select.group_by else 'G'} = S[{self.cell}]")
-        if self.select.group_by:
+        if self.each_row:
+            w.line("out = []")
+        elif self.select.group_by:
             w.line("out = {}")
         elif self.aggregates:
             w.line("out = None")
@@ -68,14 +71,10 @@ class SelectorCode:
             return
         self._prepare()
         w = self.writer
-        survivors = any(code.forever for code in self.aggs.values())
-        if not self.select.group_by:
-            self._clear_cells()
-        elif not survivors:
+        if self.select.group_by:
             w.line("groups.clear()")
         else:
-            with w.block("for G in groups.values()"):
-                self._clear_cells()
+            self._clear_cells()
 
     def _clear_cells(self) -> None:
         at = 1
@@ -113,19 +112,14 @@ class SelectorCode:
         if self.aggregates:
             self._accumulate(exprs)
         items = [exprs.value(i.expr) for i in select.items]
-        guards = self._guards()
-        if select.having is not None:
-            outs = {n.name for n in walk(select.having) if isinstance(n, OutField)}
-            for i, item in enumerate(select.items):
-                if item.name in outs:
-                    w.line(f"o_{local(item.name)} = {items[i]}")
-                    items[i] = f"o_{local(item.name)}"
-            guards.append(exprs.condition(select.having))
+        guards = [*self._guards(), *self._having(exprs, items)]
         data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         kind = "0" if self.only_current else "kind"
         group = (", group" if select.group_by else ", None") if self.keep_group else ""
         made = f"({kind}, ts, {data}{group})"
-        if select.group_by:
+        if self.each_row:
+            text = f"out.append({made})"
+        elif select.group_by:
             text = f"out[group] = {made}"
         elif self.aggregates:
             text = f"out = {made}"
@@ -138,6 +132,18 @@ class SelectorCode:
             w.line(text)
         if self.aggregates and select.group_by and not self.only_current:
             self._forget()
+
+    def _having(self, exprs: Exprs, items: list[str]) -> list[str]:
+        """The condition, with locals for the items it reads."""
+        having = self.select.having
+        if having is None:
+            return []
+        outs = {n.name for n in walk(having) if isinstance(n, OutField)}
+        for i, item in enumerate(self.select.items):
+            if item.name in outs:
+                self.writer.line(f"o_{local(item.name)} = {items[i]}")
+                items[i] = f"o_{local(item.name)}"
+        return [exprs.condition(having)]
 
     def _guards(self) -> list[str]:
         if self.only_current or self.events is EventType.ALL:
@@ -183,7 +189,9 @@ class SelectorCode:
         """Hand the chunk on as `deliver(S, rows)`."""
         w, select = self.writer, self.select
         rows = "out"
-        if select.group_by:
+        if self.each_row:
+            pass
+        elif select.group_by:
             rows = "list(out.values())"
         elif self.aggregates:
             rows = "[out]"

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from edgewise.errors import StateError
 
 FORMAT = 1
+T = TypeVar("T")
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16
 
 _SHARED, _SEEN = 6, 7
-_classes: dict[str, type] = {}
+_classes: dict[str, Any] = {}
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder()
 
 
-def shared(cls: type) -> type:
+def shared(cls: type[T]) -> type[T]:
     """A class whose objects keep their identity: one that stands in two places stays one.
 
     Its `__slots__` are its state.
@@ -98,12 +99,21 @@ class _Plain:
         if number is not None:
             return [_SEEN, [number]]
         self._seen[id(value)] = len(self._seen)
-        fields = [self.of(getattr(value, name)) for name in type(value).__slots__]
+        fields = [
+            self.of(getattr(value, name)) for name in _classes[type(value).__name__].__slots__
+        ]
         return [_SHARED, [type(value).__name__, *fields]]
 
 
-_TAGS = {list: 0, tuple: _TUPLE, deque: _DEQUE, set: _SET, frozenset: _FROZENSET, dict: _DICT}
-_MAKERS = {0: list, _TUPLE: tuple, _DEQUE: deque, _SET: set, _FROZENSET: frozenset}
+_TAGS: dict[Any, int] = {
+    list: 0,
+    tuple: _TUPLE,
+    deque: _DEQUE,
+    set: _SET,
+    frozenset: _FROZENSET,
+    dict: _DICT,
+}
+_MAKERS: dict[int, Any] = {0: list, _TUPLE: tuple, _DEQUE: deque, _SET: set, _FROZENSET: frozenset}
 
 
 class _Whole:
@@ -122,7 +132,7 @@ class _Whole:
             cls = _classes[raw[0]]
             made = cls.__new__(cls)
             self._seen.append(made)
-            for name, field in zip(cls.__slots__, raw[1:], strict=True):  # type: ignore[attr-defined]
+            for name, field in zip(cls.__slots__, raw[1:], strict=True):
                 setattr(made, name, self.of(field))
             return made
         items = [self.of(v) for v in raw]

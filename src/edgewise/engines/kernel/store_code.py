@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.tables import write_table
-from edgewise.engines.kernel.window_code import make_window
+from edgewise.engines.kernel.window_code import APART, make_window
 from edgewise.engines.kernel.writer import local
 from edgewise.errors import Span
 from edgewise.plan.nodes import EventType, NamedWindow, Trigger
@@ -37,11 +37,15 @@ def _named_window(page: Page, window: NamedWindow) -> None:
         if readers:
             with w.block("if chunk"):
                 w.line(f"{page.stream_name(window.name)}(S, chunk)")
-        w.line("return")
+        w.line(f"emit({window.name!r}, [r for r in chunk if r[0] != 2])")
     with w.block(f"def {name}_in(S, chunk)"):
         w.line("out = []")
         with w.block("for _, ts, row in chunk"):
             w.line(f"{name}.push(S, ts, row, out)")
+            if window.window.name.lower() in APART:
+                with w.block("if out"):
+                    w.line(f"{name}_give(S, out)")
+                    w.line("out = []")
         w.line(f"{name}.end(S, out)")
         with w.block("if out"):
             w.line(f"{name}_give(S, out)")

@@ -52,10 +52,17 @@ class Rows:
     def rows(self, key: Row | None = None) -> Iterator[Row]:
         """All rows, or the one that has this primary key."""
         state = self._state()
+        if key is None and self.key:
+            return iter([state[_ROWS][n] for n in self._in_order(state)])
         if key is None:
             return iter(list(state[_ROWS].values()))
         number = state[_KEYS].get(key)
         return iter(()) if number is None else iter((state[_ROWS][number],))
+
+    def _in_order(self, state: list[Any]) -> list[int]:
+        """Numbers of the rows by primary key; null first."""
+        keys = state[_KEYS]
+        return [keys[k] for k in sorted(keys, key=lambda k: [(v is not None, v) for v in k])]
 
     def content(self, _state: State) -> Iterator[tuple[int, Row]]:
         return ((0, row) for row in self.rows())
@@ -77,17 +84,21 @@ class Rows:
     def update(self, test: Test, change: Change, key: Row | None = None) -> bool:
         """Whether any row was there to change."""
         state = self._state()
-        found = self._matching(test, key)
-        for number in found:
-            before = state[_ROWS][number]
-            after = change(before)
-            if self.key and self._key(after) != self._key(before):
-                if self._key(after) in state[_KEYS]:
-                    continue  # another row has that key
-                del state[_KEYS][self._key(before)]
-                state[_KEYS][self._key(after)] = number
-            state[_ROWS][number] = after
-        return bool(found)
+        changes = {n: change(state[_ROWS][n]) for n in self._matching(test, key)}
+        if self.key and not self._rekey(state, changes):
+            return True
+        state[_ROWS].update(changes)
+        return bool(changes)
+
+    def _rekey(self, state: list[Any], changes: dict[int, Row]) -> bool:
+        """Move the keys along, or refuse all changes where two rows would share one."""
+        keys = {k: n for k, n in state[_KEYS].items() if n not in changes}
+        for number, after in changes.items():
+            if keys.setdefault(self._key(after), number) != number:
+                self.rt.faults["duplicate key"] = self.rt.faults.get("duplicate key", 0) + 1
+                return False
+        state[_KEYS] = keys
+        return True
 
 
 def table_name(name: str) -> str:

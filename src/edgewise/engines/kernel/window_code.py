@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.names import Names, key_of
@@ -11,13 +10,6 @@ from edgewise.engines.kernel.page import Page, refuse
 from edgewise.errors import Span
 from edgewise.plan.exprs import Agg, Const, Expr, Field, SlotTime
 from edgewise.plan.nodes import Window
-
-if TYPE_CHECKING:
-    from edgewise.engines.kernel.queries import QueryCode
-
-
-def window_text(code: QueryCode, window: Window, slot: str) -> str:
-    return make_window(code.page, window, slot, code.names, code.scope.next_cell, code.query.span)
 
 
 def make_window(page: Page, window: Window, slot: str, names: Names, cell: int, span: Span) -> str:
@@ -134,7 +126,11 @@ def _expression_test(page: Page, condition: Expr, slot: str, names: Names) -> st
     return name
 
 
+# What each event lets out of these is a chunk of its own, whatever chunk it came in.
+APART = frozenset({"lengthbatch", "batch"})
+
 MAKERS: dict[str, Callable[[Page, Window, str, Names], Made]] = {
+    "nothing": _plain("win.Nothing"),
     "length": _plain("win.Length"),
     "time": _plain("win.Time"),
     "timelength": _plain("win.Time"),

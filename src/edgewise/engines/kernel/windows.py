@@ -19,7 +19,7 @@ Held = Iterable[tuple[int, Row]]
 
 
 class Window:
-    """Keeps nothing: the shape the others have."""
+    """The shape the others have."""
 
     def __init__(self, rt: Runtime, node: int, cell: int) -> None:
         self.rt, self.node, self.cell = rt, node, cell
@@ -38,6 +38,10 @@ class Window:
 
     def content(self, state: State) -> Held:
         return ()
+
+
+class Nothing(Window):
+    """Holds nothing."""
 
 
 class Length(Window):
@@ -126,8 +130,7 @@ class Delay(Window):
     def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
         held = state[self.cell]
         while held and held[0][0] <= due:
-            _, ts, row = held.popleft()
-            out.append((CURRENT, due, row))
+            out.append((CURRENT, due, held.popleft()[2]))
 
     def content(self, state: State) -> Held:
         return ((ts, row) for _, ts, row in state[self.cell])

@@ -1,0 +1,37 @@
+from tests.engines.kernel.apps import play
+
+A, B = ("A", 1001, "x", 1), ("B", 1002, "x", 2)
+JOIN = "from A#window.{} as a {} join B#window.{} as b on a.k == b.k select a.v as a, b.v as b "
+
+
+def test_an_event_probes_and_so_does_what_expires():
+    query = JOIN.format("length(1)", "", "length(1)") + "insert all events into O;"
+    rows = play(query, [A, B, ("A", 1003, "x", 3)])
+    assert [row[1:] for row in rows] == [("+", 1, 2), ("-", 1, 2), ("+", 3, 2)]
+
+
+def test_an_outer_join_shows_null_where_nothing_fits():
+    for kind, expected in (("left outer", [(1, None)]), ("full outer", [(1, None), (None, 9)])):
+        query = JOIN.format("length(5)", kind, "length(5)") + "insert into O;"
+        assert [row[2:] for row in play(query, [A, ("B", 1002, "y", 9)])] == expected
+
+
+def test_a_side_without_a_window_is_never_found():
+    query = "from A join B#window.length(5) on A.k == B.k select A.v as a, B.v as b insert into O;"
+    assert [row[2:] for row in play(query, [A, B, A])] == [(1, 2)]
+
+
+def test_a_self_join_meets_itself_once():
+    query = (
+        "from A#window.length(5) as a join A#window.length(5) as b select a.v as a insert into O;"
+    )
+    assert [row[2:] for row in play(query, [A])] == [(1,)]
+
+
+def test_one_side_alone_may_trigger():
+    query = (
+        "from A#window.length(5) as a unidirectional join B#window.length(5) as b on a.k == b.k "
+        "select a.v as a insert into O;"
+    )
+    assert play(query, [A, B]) == []
+    assert [row[2:] for row in play(query, [B, A])] == [(1,)]

@@ -1,0 +1,22 @@
+from edgewise.engines.kernel.page import Page, Scope
+from edgewise.lang import compile_app
+from edgewise.plan.fragments import Fragment
+
+APP = compile_app(
+    "define stream A (k string); define table T (k string); "
+    "from A insert into M; from A join T on A.k == T.k select A.k as k insert into O;"
+).app
+
+
+def test_only_streams_are_read_not_stores():
+    page = Page(APP, Fragment("f", tuple(q.name for q in APP.queries)), frozenset())
+    assert page.read() == ("A",)
+    assert page.schema("T").names == ("k",)
+    assert len(page.readers("A")) == 2
+
+
+def test_cells_are_numbered_after_the_timers_and_the_key():
+    scope = Scope("p")
+    assert [scope.cell("{}"), scope.cell("[]")] == [2, 3]
+    scope.refill(3, "None")
+    assert scope.fresh == ["{}", "None"]
