@@ -106,3 +106,26 @@ def test_a_request_that_gave_up_does_not_disturb_the_others(pool):
 
     asyncio.run(scenario())
     assert [r["v"] for r in log.rows()] == [0, 1, 2]
+
+
+def test_what_waits_behind_a_failed_append_of_its_producer_fails_with_it(pool):
+    log = MemoryLog(SCHEMA)
+    log.full = True
+
+    async def scenario():
+        intake = Intake(log, ADMISSION, pool)
+        log.open.clear()
+        sends = [
+            asyncio.create_task(intake.append(rows(s), producer="p", sequence=s)) for s in range(3)
+        ]
+        other = asyncio.create_task(intake.append(rows(9), producer="q", sequence=0))
+        await asyncio.sleep(0)
+        log.open.set()
+        got = await asyncio.gather(*sends, other, return_exceptions=True)
+        assert all(isinstance(g, LogFull) for g in got[:3])
+        log.full = False
+        for s in range(3):
+            assert not (await intake.append(rows(s), producer="p", sequence=s)).duplicate
+
+    asyncio.run(scenario())
+    assert [r["v"] for r in log.rows()] == [0, 1, 2]

@@ -4,6 +4,7 @@ The ASGI application knows requests and answers only; `admit` decides what is ta
 brings it into the log. The server is uvicorn, run inside the caller's event loop.
 
     POST /streams/{stream}   200 {"accepted": n, "first": offset, "end": offset}
+    GET  /streams/{stream}/publish   a WebSocket, see `websocket`
     GET  /streams            the streams and their attributes
     GET  /openapi.json       this table for machines
     GET  /metrics            counters for Prometheus
@@ -34,6 +35,7 @@ from edgewise.gateway.intake import Arrivals, Intake
 from edgewise.gateway.openapi import openapi
 from edgewise.gateway.producer import producer_of
 from edgewise.gateway.stats import DoorStats, prometheus
+from edgewise.gateway.websocket import PUBLISH, Lane, Publishing, may_connect
 from edgewise.log.api import LogWriter
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -62,6 +64,7 @@ class HttpConfig:
     append_threads: int = 16
     paths: Mapping[str, str] = field(default_factory=dict)
     keyed: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()  # of pages on other hosts that may open WebSockets
 
 
 class _Gone(Exception):
@@ -86,6 +89,18 @@ class HttpDoor:
             name: Intake(writer, self._admissions[name], self._pool, self.stats.appended)
             for name, writer in writers.items()
         }
+        self._lanes = {
+            name: Lane(
+                name,
+                writer,
+                self._admissions[name],
+                self._intakes[name],
+                self._arrivals,
+                self.stats,
+                self._config.in_flight_bytes_max,
+            )
+            for name, writer in writers.items()
+        }
         self._server: uvicorn.Server | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
@@ -104,7 +119,9 @@ class HttpDoor:
             self,
             interface="asgi3",
             http="httptools",
-            ws="none",
+            ws="websockets-sansio",
+            ws_max_size=self._config.limits.body_bytes_max,
+            ws_per_message_deflate=False,
             lifespan="off",
             loop="none",
             log_config=None,
@@ -140,6 +157,9 @@ class HttpDoor:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         path = unquote(scope["path"])
+        if scope["type"] == "websocket":
+            await self._publish(path, scope, receive, send)
+            return
         method = scope["method"]
         stream = self._config.paths.get(path) or (
             path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
@@ -155,6 +175,22 @@ class HttpDoor:
         else:
             kind, make = page
             await _respond(send, 200, make(self), kind, head=method == "HEAD")
+
+    async def _publish(
+        self, path: str, scope: dict[str, Any], receive: Receive, send: Send
+    ) -> None:
+        lane = self._lanes.get(path.removeprefix(STREAMS).removesuffix(PUBLISH))
+        known = path.startswith(STREAMS) and path.endswith(PUBLISH)
+        if (
+            lane is None
+            or not known
+            or not may_connect(dict(scope["headers"]), self._config.origins)
+        ):
+            await receive()
+            await send({"type": "websocket.close"})  # before it is accepted: answered with 403
+            self.stats.refused["", "forbidden"] += 1
+            return
+        await Publishing(lane, scope, receive, send).run()
 
     async def _post(
         self, stream: str, scope: dict[str, Any], receive: Receive, send: Send

@@ -108,7 +108,7 @@ class Intake:
         try:
             got = await loop.run_in_executor(self._pool, self._write, group)
         except Exception as bad:  # noqa: BLE001  the waiting requests raise it, each its own
-            for waiting in group:
+            for waiting in [*group, *self._withdraw(group[0].producer)]:
                 if not waiting.done.done():
                     waiting.done.set_exception(bad)
             return
@@ -118,6 +118,14 @@ class Intake:
             if not waiting.done.done():
                 waiting.done.set_result(Appended(offset, end, got.duplicate))
             offset = end
+
+    def _withdraw(self, producer: str) -> list[_Waiting]:
+        """What waits behind a failed append of its producer: appended first, it would hide it."""
+        if not producer:
+            return []
+        behind = [w for w in self._waiting if w.producer == producer]
+        self._waiting = deque(w for w in self._waiting if w.producer != producer)
+        return behind
 
     def _write(self, group: list[_Waiting]) -> Appended:
         first = group[0]
