@@ -4,6 +4,7 @@ import { duration } from "./age.js";
 
 const ROWS_MAX = 60;
 const FRESH_MS = 2800;
+const TOUCHED_MS = 700;
 
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false,
@@ -85,9 +86,9 @@ export class Alerts {
     entry.city.textContent = value.city ?? value.cityId ?? "";
     const count = whole.format(this.#count(entry));
     if (entry.count.textContent && entry.count.textContent !== count) {
-      row.classList.remove("touched");
-      void row.offsetWidth;
       row.classList.add("touched");
+      clearTimeout(entry.calm);
+      entry.calm = setTimeout(() => row.classList.remove("touched"), TOUCHED_MS);
     }
     entry.count.textContent = count;
     entry.seen.textContent = clock.format(entry.at_ms);

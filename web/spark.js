@@ -1,6 +1,7 @@
 // A small live line: the last two minutes of one number, newest at the right.
 
 const POINTS_MAX = 120;
+const POINTS_MIN = 20; // until then the line grows in from the right
 
 export class Spark {
   constructor(canvas, colour) {
@@ -29,7 +30,8 @@ export class Spark {
     c.clearRect(0, 0, width, height);
     if (points.length < 2) return;
     const top = Math.max(...points) * 1.12 || 1;
-    const x = (i) => width - 4 - (points.length - 1 - i) * ((width - 8) / (POINTS_MAX - 1));
+    const span = Math.max(POINTS_MIN, points.length) - 1;
+    const x = (i) => width - 4 - (points.length - 1 - i) * ((width - 4) / span);
     const y = (v) => height - 3 - (v / top) * (height - 8);
     c.beginPath();
     points.forEach((v, i) => (i ? c.lineTo(x(i), y(v)) : c.moveTo(x(i), y(v))));

@@ -5,6 +5,7 @@ export declare const How: Readonly<{ SNAPSHOT: 0; UPDATE: 1; CATCH_UP: 2; REPLAY
 /** How a value came to be; "gap" says that single updates before it are lost. */
 export type HowName = "snapshot" | "update" | "catch-up" | "replay" | "gap";
 export type GoneReason = "removed" | "expired" | "unsubscribed" | "forbidden";
+export type Transport = "websocket" | "sse" | "poll";
 export type State = "connecting" | "open" | "waiting" | "closed";
 
 /** Where an update stands: offsets `start` up to and without `to`, `count` updates in one. */
@@ -43,6 +44,10 @@ export interface ConnectOptions {
   client?: string;
   bytes_per_s?: number;
   updates_per_s?: number;
+  /** Which to try, in order; all three when left out. */
+  transports?: Transport[];
+  /** How long to wait for a welcome before the next transport is tried. */
+  welcome_ms?: number;
   WebSocket?: typeof WebSocket;
 }
 
@@ -53,6 +58,7 @@ export interface Fault extends Error {
 
 export interface Edgewise {
   readonly state: State;
+  readonly transport: Transport;
   readonly session?: string;
   readonly clockOffset_us: number;
   age_ms(meta: Meta): number;
@@ -72,7 +78,7 @@ export interface Edgewise {
 }
 
 /** Connect and stay connected. */
-export declare function connect(url: string, options?: ConnectOptions): Edgewise;
+export declare function connect(url: string | string[], options?: ConnectOptions): Edgewise;
 /** The WebSocket address of the edge that served this page. */
 export declare function here(path?: string): string;
 /** Whether a session closed with `code` is worth another try. */

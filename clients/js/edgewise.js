@@ -21,6 +21,7 @@ const F = Object.freeze({
 
 const LOST = 3006;
 const BACKOFF_MS = { first: 250, most: 10_000 };
+const WELCOME_MS = 8_000; // then the next transport is tried
 const HAVE_MAX = 10_000; // positions offered on a reconnect
 
 /** Whether a session closed with `code` is worth another try. */
@@ -310,21 +311,112 @@ function openWebSocket(url, on, options) {
   };
 }
 
-const TRANSPORTS = { websocket: openWebSocket };
+const httpBase = (url) => url.replace(/^ws/, "http").replace(/\/ws\/?$/, "");
+
+async function post(url, body, signal) {
+  const headers = { "content-type": "application/msgpack" };
+  const response = await fetch(url, { method: "POST", body, signal, headers });
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  return response;
+}
+
+const fromBase64 = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+
+// The event stream brings frames; POSTs carry ours, one at a time so that they stay in order.
+function openEvents(url, on) {
+  const base = httpBase(url);
+  const stop = new AbortController();
+  const queue = [];
+  let session = null;
+  let started = false;
+  let sending = null;
+  const fail = (error) => on.close(LOST, String(error));
+  const read = async (hello) => {
+    const reader = (await post(`${base}/sse`, hello, stop.signal)).body.getReader();
+    const text = new TextDecoder();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return on.close(LOST, "the stream ended");
+      const events = (rest + text.decode(value, { stream: true })).split("\n\n");
+      rest = events.pop();
+      for (const event of events) if (event.startsWith("data: ")) on.frame(fromBase64(event.slice(6)));
+    }
+  };
+  const drain = async () => {
+    while (queue.length && session) {
+      await post(`${base}/send?session=${session}`, encode(queue.splice(0, 64)), stop.signal);
+    }
+  };
+  const flush = () => {
+    sending ??= drain().catch(fail).finally(() => { sending = null; });
+    return sending;
+  };
+  queueMicrotask(() => on.open());
+  return {
+    welcome: (name) => { session = name; flush(); },
+    send: (bytes) => {
+      if (started) { queue.push(bytes); flush(); } else { started = true; read(bytes).catch(fail); }
+    },
+    close: () => flush().finally(() => stop.abort()),
+  };
+}
+
+// Ask, get, ask again. What we say while a poll waits goes with a second one, which releases it.
+function openPoll(url, on) {
+  const base = httpBase(url);
+  const stop = new AbortController();
+  let session = null;
+  let newest = 0;
+  let queue = [];
+  let asked = false;
+  const ask = async () => {
+    const turn = ++newest;
+    const frames = queue;
+    queue = [];
+    const where = session ? `${base}/poll?session=${session}` : `${base}/poll`;
+    try {
+      const answer = await post(where, encode(frames), stop.signal);
+      for (const frame of decode(new Uint8Array(await answer.arrayBuffer()))) on.frame(frame);
+      if (session && turn === newest) ask();
+    } catch (error) {
+      on.close(LOST, String(error));
+    }
+  };
+  // Frames said in one go travel in one request.
+  const soon = () => {
+    if (asked) return;
+    asked = true;
+    queueMicrotask(() => { asked = false; ask(); });
+  };
+  queueMicrotask(() => on.open());
+  return {
+    welcome: (name) => { session = name; },
+    send: (bytes) => { queue.push(bytes); soon(); },
+    close: () => setTimeout(() => stop.abort(), 50),
+  };
+}
+
+const TRANSPORTS = { websocket: openWebSocket, sse: openEvents, poll: openPoll };
 
 // --- Connection ----------------------------------------------------------------------------
 
 class Edgewise {
-  #url; #options; #lane = null; #view = new View(); #subscriptions = new Map();
+  #options; #lane = null; #view = new View(); #subscriptions = new Map();
   #nextId = 1; #attempt = 0; #timer = null; #pulse = null; #acked = 0; #heard = 0;
   #calls = new Map(); #handlers = new Map(); #state = "connecting"; #listeners = new Map();
-  #bestRtt = Infinity; #offset_us = 0; #pingMs = 20_000;
+  #bestRtt = Infinity; #offset_us = 0; #pingMs = 20_000; #ways; #at = 0; #welcomed = false;
 
-  constructor(url, options) {
-    this.#url = url;
+  constructor(urls, options) {
     this.#options = options;
+    const kinds = options.transports ?? Object.keys(TRANSPORTS);
+    this.#ways = urls.flatMap((url) => kinds.map((kind) => ({ url, kind })));
+    this.#options.kinds = kinds.length;
     this.#open();
   }
+
+  /** "websocket", "sse" or "poll": what is in use or tried now. */
+  get transport() { return this.#ways[this.#at].kind; }
 
   /** "connecting", "open", "waiting" (for the next try) or "closed". */
   get state() { return this.#state; }
@@ -390,11 +482,13 @@ class Edgewise {
 
   #open() {
     this.#become("connecting");
+    const { url, kind } = this.#ways[this.#at];
     const lane = {};
+    this.#welcomed = false;
     const mine = (act) => (...args) => { if (this.#lane === lane) act(...args); };
     this.#lane = lane;
     try {
-      Object.assign(lane, TRANSPORTS.websocket(this.#url, {
+      Object.assign(lane, TRANSPORTS[kind](url, {
         open: mine(() => this.#hello()),
         frame: mine((bytes) => this.#receive(bytes)),
         close: mine((code, reason) => this.#lost(code, reason)),
@@ -402,6 +496,10 @@ class Edgewise {
     } catch (error) {
       setTimeout(mine(() => this.#lost(LOST, String(error))), 0);
     }
+    this.#timer = setTimeout(mine(() => {
+      lane.close?.(3003, "no welcome");
+      this.#lost(LOST, "no welcome in time");
+    }), this.#options.welcome_ms ?? WELCOME_MS);
   }
 
   #hello() {
@@ -443,7 +541,10 @@ class Edgewise {
   }
 
   #welcome([, , session, now_us, limits = {}]) {
+    clearTimeout(this.#timer);
     this.session = session;
+    this.#welcomed = true;
+    this.#lane.welcome?.(session);
     this.#attempt = 0;
     this.#acked = 0;
     this.#bestRtt = Infinity;
@@ -538,6 +639,13 @@ class Edgewise {
     const detail = { code, reason };
     if (!retry(code)) return this.#shut("closed", detail);
     this.#shut("waiting", detail);
+    // What worked will work again, here or at the next edge; what did not get through makes way.
+    const ways = this.#ways.length;
+    this.#at = (this.#at + (this.#welcomed ? this.#options.kinds : 1)) % ways;
+    if (!this.#welcomed && this.#at) {
+      this.#timer = setTimeout(() => this.#open(), 0);
+      return;
+    }
     const most = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** this.#attempt++);
     this.#timer = setTimeout(() => this.#open(), most / 2 + Math.random() * (most / 2));
   }
@@ -565,10 +673,11 @@ const fault = (code, reason) => Object.assign(new Error(`${code}: ${reason}`), {
 
 /**
  * Connect and stay connected. Options: `token` (a string or an async function), `client` (a name
- * for the server's statistics), `bytes_per_s`, `updates_per_s`, `WebSocket` (a class to use).
+ * for the server's statistics), `bytes_per_s`, `updates_per_s`, `transports` (which to try, in
+ * order), `WebSocket` (a class to use). Several addresses are edges on one log.
  */
 export function connect(url, options = {}) {
-  return new Edgewise(url, { ...options });
+  return new Edgewise(Array.isArray(url) ? url : [url], { ...options });
 }
 
 /** The WebSocket address of the edge that served this page. */

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,9 +17,9 @@ WAIT_S = 30
 
 TALK = """
 import {{ connect }} from "{client}";
-const ew = connect("{url}");
+const ew = connect("{url}", {options});
 ew.subscribe("a/#", (topic, value, meta) => {{
-  console.log(JSON.stringify([topic, value.v, meta.how]));
+  console.log(JSON.stringify([topic, value.v, meta.how, ew.transport]));
   if (value.v === 2) ew.close();
 }});
 """
@@ -43,15 +44,26 @@ def test_the_tests_of_the_module_pass_under_node():
 
 
 @pytest.mark.integration
-def test_three_lines_talk_to_an_edge():
+@pytest.mark.parametrize("transport", ["websocket", "sse", "poll"])
+def test_three_lines_talk_to_an_edge(transport):
+    talk(f"{{transports: ['{transport}']}}", transport)
+
+
+@pytest.mark.integration
+def test_without_a_websocket_class_the_next_transport_is_taken():
+    talk("{}", "sse", flags=())
+
+
+def talk(options, transport, flags=("--experimental-websocket",)):
     async def main():
         edge = Edge()
         port = await edge.start()
         edge.publish("a/1", {"v": 1}, offset=0, at_us=1)
-        script = TALK.format(client=CLIENT.as_uri(), url=f"ws://127.0.0.1:{port}/ws")
+        url = f"ws://127.0.0.1:{port}/ws"
+        script = TALK.format(client=CLIENT.as_uri(), url=url, options=options)
         node = await asyncio.create_subprocess_exec(
             "node",
-            "--experimental-websocket",
+            *flags,
             "--no-warnings",
             "--input-type=module",
             "-e",
@@ -59,9 +71,11 @@ def test_three_lines_talk_to_an_edge():
             stdout=asyncio.subprocess.PIPE,
         )
         async with asyncio.timeout(WAIT_S):
-            assert await node.stdout.readline() == b'["a/1",1,"snapshot"]\n'
+            first = json.loads(await node.stdout.readline())
+            assert first == ["a/1", 1, "snapshot", transport]
             edge.publish("a/1", {"v": 2}, offset=1, at_us=2)
-            assert await node.stdout.readline() == b'["a/1",2,"update"]\n'
+            second = json.loads(await node.stdout.readline())
+            assert second == ["a/1", 2, "update", transport]
             assert await node.wait() == 0
         await edge.stop()
 

@@ -1,7 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.edge.conflate import Outbox
+from edgewise.edge.conflate import Outbox, Want
+from edgewise.edge.merge import Merges, window
+from edgewise.edge.pace import Budget
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
@@ -18,21 +20,25 @@ class Bench:
         self.view = View()
         self.offset = 0
         self.value = {}
+        self.now = 0
 
     def publish(self, name, value):
         topic = self.tree.get(name)
         self.value[name] = value
         if topic is None:
-            topic = self.tree.create(name, self.policy)
+            topic = self.tree.create(name, self.policy, Merges().of(self.policy.conflate))
             topic.change(0, self.offset + 1, self.offset, value)
             self.outbox.attach(topic, 1)
         else:
             change = topic.change(0, self.offset + 1, self.offset, value)
-            self.outbox.offer(topic.slots[self.outbox], change)
+            self.outbox.offer(topic.slots[self.outbox], change, self.now)
         self.offset += 1
 
     def flush(self, bytes_max=1_000_000):
-        events = [self.view.take(codec.decode_from_server(f)) for f in self.outbox.take(bytes_max)]
+        events = [
+            self.view.take(codec.decode_from_server(f))
+            for f in self.outbox.take(bytes_max, self.now)
+        ]
         return [e for e in events if e is not None]
 
 
@@ -132,8 +138,8 @@ def test_a_write_is_bounded_and_nothing_is_lost_between_writes():
     for i in range(50):
         bench.publish(f"t{i}", {"v": "x" * 100})
     total = 0
-    while bench.outbox:
-        frames_out = bench.outbox.take(500)
+    while bench.outbox.ready(0):
+        frames_out = bench.outbox.take(500, 0)
         assert sum(map(len, frames_out)) < 500 + 300
         total += len(frames_out)
     assert total == 100  # TOPIC and VALUE each
@@ -148,7 +154,7 @@ def test_detaching_drops_what_is_pending_and_tells_only_what_was_told():
     fresh = Bench()
     fresh.publish("A", {"v": 1})
     fresh.outbox.detach(fresh.tree.get("A"), frames.Gone.REMOVED)
-    assert fresh.outbox.take(1000) == []
+    assert fresh.outbox.take(1000, 0) == []
 
 
 def test_answers_that_are_not_read_overflow():
@@ -164,7 +170,196 @@ def test_a_session_sees_a_bounded_number_of_topics_and_is_told_once():
         topic = bench.tree.create(name, bench.policy)
         topic.change(0, 1, 1, {})
         bench.outbox.attach(topic, 5)
-    decoded = [codec.decode_from_server(f) for f in bench.outbox.take(10_000)]
+    decoded = [codec.decode_from_server(f) for f in bench.outbox.take(10_000, 0)]
     errors = [f for f in decoded if isinstance(f, frames.Error)]
     assert [(e.id, e.code) for e in errors] == [(5, Code.TOO_MANY_TOPICS)]
     assert sum(isinstance(f, frames.Value) for f in decoded) == 1
+
+
+def test_under_sum_pending_values_add_up_in_the_first_ones_place():
+    bench = primed(conflate="merge(sum)")
+    for name, value in [("A", 1), ("B", 10), ("C", 100), ("A", 2), ("C", 200)]:
+        bench.publish(name, {"v": value})
+    assert [(u.path, u.value["v"], u.meta.count) for u in bench.flush()] == [
+        ("A", 3, 2),
+        ("B", 10, 1),
+        ("C", 300, 2),
+    ]
+    assert not any(t.folds for t in bench.tree)
+
+
+@given(STEPS)
+def test_laws_of_merge(steps):
+    """Snapshot plus everything that followed is the fold of all inputs; folds are let go."""
+    bench, total, held = Bench(conflate="merge(sum)"), {}, {}
+    for step in [*steps, 10**9]:
+        if isinstance(step, tuple):
+            name, value = step
+            bench.publish(name, {"v": value})
+            total[name] = total.get(name, 0) + value
+        else:
+            for u in bench.flush(step):
+                fresh = u.meta.how is frames.How.SNAPSHOT
+                held[u.path] = u.value["v"] + (0 if fresh else held[u.path])
+    assert held == total
+    assert not any(t.folds for t in bench.tree)
+
+
+@given(STEPS, STEPS)
+def test_clients_that_wait_since_the_same_change_share_one_fold(first, second):
+    bench = primed("ABCD", conflate="merge(sum)")
+    others = [Outbox(10, 10_000, 100) for _ in range(5)]
+    for outbox in others:
+        for topic in bench.tree:
+            outbox.attach(topic, 1)
+        outbox.take(10**9, 0)
+    for step in [*first, *second]:
+        if isinstance(step, tuple):
+            topic = bench.tree.get(step[0])
+            change = topic.change(0, bench.offset + 1, bench.offset, {"v": step[1]})
+            bench.offset += 1
+            for outbox, slot in topic.slots.items():
+                outbox.offer(slot, change, 0)
+            assert len(topic.folds) <= 1
+    packs = {b"".join(outbox.take(10**9, 0)) for outbox in others}
+    assert len(packs) == 1
+
+
+def test_a_rate_conflates_in_between_and_time_alone_brings_the_rest():
+    bench = Bench()
+    bench.publish("A", {"v": 0})
+    bench.tree.get("A").slots[bench.outbox].want(1, Want(gap_us=1000))
+    bench.flush()
+    for v in range(1, 5):
+        bench.publish("A", {"v": v})
+    assert not bench.outbox.ready(999)
+    assert bench.outbox.wake_us() == 1000
+    bench.now = 1000
+    assert [(u.value["v"], u.meta.count) for u in bench.flush()] == [(4, 4)]
+    assert bench.outbox.wake_us() == 0
+
+
+def test_a_window_of_its_own_beside_plain_values():
+    bench = Bench()
+    bench.publish("A", {"v": 10, "s": "x"})
+    other = Outbox(10, 10_000, 100)
+    topic = bench.tree.get("A")
+    other.attach(topic, 1, Want(window=window(["mean", "max"])))
+    view = View()
+    first = [view.take(codec.decode_from_server(f)) for f in other.take(10**9, 0)][-1]
+    assert first.value == {"v": {"mean": 10.0, "max": 10}, "s": "x"}
+    for v in (1, 2, 6):
+        change = topic.change(0, bench.offset + 1, 1, {"v": v, "s": str(v)})
+        bench.offset += 1
+        for outbox, slot in topic.slots.items():
+            outbox.offer(slot, change, 0)
+    (update,) = [view.take(codec.decode_from_server(f)) for f in other.take(10**9, 0)]
+    assert (update.value, update.meta.count) == ({"v": {"mean": 3.0, "max": 6}, "s": "6"}, 3)
+    assert bench.flush()[-1].value == {"v": 6, "s": "6"}
+    other.forget()
+    assert not topic.folds
+
+
+def test_under_a_budget_the_stalest_and_heaviest_per_byte_goes_first():
+    bench = primed("ABC")
+    bench.outbox.budget = Budget(10_000, 0, 0)
+    bench.outbox.budget.spend(1000, 0)
+    bench.offset = 100
+    for name in "ABC":
+        bench.publish(name, {"v": 1})
+    bench.tree.get("C").slots[bench.outbox].want(1, Want(weight=50.0))
+    for topic in bench.tree:
+        topic.size = 1000
+    bench.now = 200
+    (first, *_) = bench.flush(10)
+    assert first.path == "C"
+
+
+def staleness(order):
+    """How long clients' values stay overtaken when a few hundred bytes fit per flush."""
+    bench = primed("ABCDEFGH")
+    if order == "arrival":
+        bench.outbox._order = lambda _room, _now: list(bench.outbox._pending)[:1]
+    total = 0
+    for i in range(300):
+        bench.now = 1000 + i * 10
+        for j, name in enumerate("ABCDEFGH"):
+            if (i + j) % (j + 2) == 0:
+                bench.offset = bench.now  # also the capture time
+                bench.publish(name, {"v": str(i) + "x" * (20 if j % 2 else 400)})
+        bench.flush(300)
+        waits = [slot for slot, _ in bench.outbox._pending.values()]
+        total += sum(bench.now - slot.since_us for slot in waits)
+    return total
+
+
+def test_urgency_keeps_clients_fresher_than_order_of_arrival():
+    assert staleness("urgency") < 0.9 * staleness("arrival")
+
+
+def test_a_budget_bounds_what_goes_out_and_says_when_to_come_back():
+    bench = Bench()
+    bench.outbox.budget = Budget(1000, 0, 0)
+    for i in range(100):
+        bench.publish(f"t{i}", {"v": "x" * 50})
+    sent = sum(len(f) for f in bench.outbox.take(10**9, 0))
+    assert sent <= 1024 + 200
+    assert not bench.outbox.ready(0)
+    assert bench.outbox.wake_us() > 0
+    assert bench.outbox.ready(bench.outbox.wake_us() + 2000)
+
+
+def resumed(to, epoch=0, **policy):
+    bench = Bench(**policy)
+    for v in range(6):
+        bench.publish("A", {"v": v})
+    bench.outbox.take(10**9, 0)
+    other = Bench()
+    topic = bench.tree.get("A")
+    slot = other.outbox.attach(topic, 1)
+    other.outbox.resume(slot, epoch, to)
+    other.view.take(frames.Topic(topic.alias, "A"))
+    return other.flush()
+
+
+def test_who_missed_nothing_gets_nothing_but_the_name():
+    assert resumed(6) == []
+
+
+def test_a_precise_topic_replays_exactly():
+    out = resumed(2, recovery="precise", keep=10)
+    assert [(u.value["v"], u.meta.how.name, u.meta.start, u.meta.to) for u in out] == [
+        (v, "REPLAY", v, v + 1) for v in range(2, 6)
+    ]
+
+
+def test_a_precise_topic_that_forgot_says_gap():
+    (update,) = resumed(2, recovery="precise", keep=2)
+    assert (update.value["v"], update.meta.how.name, update.meta.start) == (5, "GAP", 2)
+
+
+def test_a_conflated_topic_catches_up_with_its_state():
+    (update,) = resumed(2)
+    assert (update.value["v"], update.meta.how.name, update.meta.start) == (5, "CATCH_UP", 2)
+    (total,) = resumed(2, conflate="merge(sum)")
+    assert (total.value["v"], total.meta.how.name) == (15, "CATCH_UP")
+
+
+def test_a_position_from_another_life_is_a_gap():
+    (update,) = resumed(99)
+    assert update.meta.how.name == "GAP"
+    (update,) = resumed(3, epoch=7, recovery="precise", keep=10)
+    assert update.meta.how.name == "GAP"
+
+
+def test_a_paused_topic_resumes_without_loss_from_history():
+    bench = primed("A", conflate="off", queue_max=2, keep=100)
+    for value in range(1, 8):
+        bench.publish("A", {"v": value})
+    *_, stopped = bench.flush()
+    slot = bench.tree.get("A").slots[bench.outbox]
+    bench.outbox.resume(slot, stopped.epoch, stopped.to)
+    assert [u.value["v"] for u in bench.flush()] == [3, 4, 5, 6, 7]
+    bench.publish("A", {"v": 8})
+    (update,) = bench.flush()
+    assert (update.value["v"], update.meta.how.name) == (8, "UPDATE")

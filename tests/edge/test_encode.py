@@ -69,5 +69,7 @@ def test_any_chain_of_steps_rebuilds_the_head(values, data):
 
 def test_a_past_change_can_be_told_as_what_it_is():
     topic = a_topic()
-    frame = value_frame(topic, topic.change(1, 7, 5, {"x": 1}), How.REPLAY, 6, 1)
+    frame = value_frame(
+        topic, topic.change(1, 7, 5, {"x": 1}), How.REPLAY, start=6, count=1, value={}
+    )
     assert codec.decode_from_server(frame).how is How.REPLAY

@@ -17,7 +17,7 @@ class Viewer:
             fanout.subscribe(self.outbox, i, parse_selector(selector))
 
     def read(self):
-        out = [codec.decode_from_server(f) for f in self.outbox.take(10**9)]
+        out = [codec.decode_from_server(f) for f in self.outbox.take(10**9, 0)]
         return [e for f in out if (e := self.view.take(f)) is not None]
 
 

@@ -119,3 +119,11 @@ def test_a_path_that_names_a_missing_attribute_is_refused():
     log.writer(SCHEMA)
     with pytest.raises(SetupError, match=r"'city'.*ip, n, extra"):
         Rows(log.reader().schema, TopicSink.of({"path": "alerts/{city}"}))
+
+
+def test_a_merge_that_does_not_fit_the_recovery_is_refused():
+    log = MemoryLog()
+    log.writer(SCHEMA)
+    sink = TopicSink.of({"path": "a/{ip}", "conflate": "merge(sum)", "recovery": "rollback"})
+    with pytest.raises(SetupError, match="idempotent"):
+        Feed(Edge(), log.reader(), sink)

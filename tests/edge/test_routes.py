@@ -4,6 +4,7 @@ import pytest
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
+from edgewise.edge.gate import Gate
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request
@@ -15,7 +16,9 @@ def routes(tmp_path):
     fanout = Fanout(TopicTree(10))
     fanout.publish("fx/eur", {"bid": 1.5}, now_us=0, offset=41, at_us=7, epoch=2)
     fanout.publish("fx/usd", {"bid": 2}, now_us=0, offset=42, at_us=8, epoch=2)
-    return Routes(EdgeConfig(assets=(("/", tmp_path),)), fanout.tree, lambda: Stats(sessions=3))
+    return Routes(
+        EdgeConfig(assets=(("/", tmp_path),)), fanout.tree, Gate(), lambda: Stats(sessions=3)
+    )
 
 
 def get(routes, path, method="GET", **query):

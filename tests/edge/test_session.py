@@ -2,8 +2,10 @@ import pytest
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
+from edgewise.edge.gate import ANYONE, Gate, Principal, selectors
 from edgewise.edge.session import Session
 from edgewise.edge.topics import TopicTree
+from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
 
@@ -13,16 +15,22 @@ MS = 1000
 class Talk:
     def __init__(self, hello=True, **config):
         self.fanout = Fanout(TopicTree(100))
-        self.session = Session("s1", self.fanout, EdgeConfig(**config), now_us=0)
+        self.config = EdgeConfig(**config)
+        self.gate = Gate(self.config.verifier)
+        self.requests = []
+        self.session = Session("s1", self, now_us=0)
         if hello:
             self.welcome = self.say(frames.Hello(1))[0]
+
+    def asked(self, session, frame):
+        self.requests.append((session, frame))
 
     def say(self, frame, now_us=0):
         self.session.receive(codec.encode(frame), now_us)
         return self.hear()
 
     def hear(self):
-        return [codec.decode_from_server(f) for f in self.session.take(10**9)]
+        return [codec.decode_from_server(f) for f in self.session.take(10**9, 0)]
 
 
 def test_hello_is_welcomed_with_limits():
@@ -53,8 +61,16 @@ def test_subscribe_answers_how_many_and_brings_values():
         (frames.Subscribe(0, "a"), Code.DUPLICATE_ID),
         (frames.Subscribe(2, "c"), Code.TOO_MANY_SUBSCRIPTIONS),
         (frames.Unsubscribe(9), Code.NOT_FOUND),
-        (frames.Request(9, "nobody", 1), Code.NOT_FOUND),
-        (frames.Publish(9, "a", {}), Code.NOT_FOUND),
+        (frames.Request(9, "a//b", 1), Code.BAD_PATH),
+        (frames.Publish(9, "$sys/a", {}), Code.FORBIDDEN),
+        (frames.Publish(9, "a", [1]), Code.BAD_VALUE),
+        (frames.Publish(9, "a", {1: 1}), Code.BAD_VALUE),
+        (frames.Publish(9, "a", {}, frames.PublishOptions(kind=9)), Code.BAD_VALUE),
+        (frames.Publish(9, "none", {}, frames.PublishOptions(remove=True)), Code.NOT_FOUND),
+        (
+            frames.Subscribe(3, "x", frames.SubscribeOptions(rate=-1.0)),
+            Code.TOO_MANY_SUBSCRIPTIONS,
+        ),
     ],
 )
 def test_a_request_that_fails_is_answered_and_the_session_goes_on(frame, code):
@@ -106,3 +122,135 @@ def test_a_client_that_pings_and_never_reads_is_closed():
 
 def test_ping_is_answered_with_the_clock():
     assert Talk().say(frames.Ping(3), 77) == [frames.Pong(3, 77)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        frames.SubscribeOptions(rate=-1.0),
+        frames.SubscribeOptions(rate=float("nan")),
+        frames.SubscribeOptions(weight=0.0),
+        frames.SubscribeOptions(window=["median"]),
+        frames.SubscribeOptions(last=-1),
+    ],
+)
+def test_wishes_that_make_no_sense_are_refused(options):
+    (error,) = Talk().say(frames.Subscribe(1, "a", options))
+    assert error.code == Code.BAD_VALUE
+
+
+def test_a_published_value_reaches_subscribers_and_is_acknowledged():
+    talk = Talk()
+    talk.say(frames.Subscribe(1, "chat/#"))
+    answer = talk.say(frames.Publish(2, "chat/a", {"text": "hi"}), 7)
+    assert answer[0] == frames.Reply(2)
+    assert (answer[2].value, answer[2].at_us) == ({"text": "hi"}, 7)
+    table = frames.PublishOptions(kind=1, key="x")
+    talk.say(frames.Publish(3, "chat/t", {"q": 1}, table))
+    assert talk.fanout.tree.get("chat/t").head.value == {"x": {"q": 1}}
+    talk.say(frames.Publish(4, "chat/t", None, frames.PublishOptions(key="x", remove=True)))
+    assert talk.fanout.tree.get("chat/t").head.value == {}
+    talk.say(frames.Publish(5, "chat/a", None, frames.PublishOptions(remove=True)))
+    assert talk.fanout.tree.get("chat/a") is None
+
+
+def test_requests_go_to_the_place_and_back():
+    talk = Talk()
+    assert talk.say(frames.Request(5, "echo", 1)) == []
+    ((session, frame),) = talk.requests
+    session.reply(frame.id, 2)
+    assert talk.hear() == [frames.Reply(5, 2)]
+
+
+def test_the_server_asks_and_hears_the_answer_or_the_end():
+    talk, heard = Talk(), []
+    talk.session.ask("who", None, lambda body, error: heard.append((body, error and error.code)))
+    talk.session.ask("why", None, lambda body, error: heard.append((body, error and error.code)))
+    talk.session.ask("when", None, lambda body, error: heard.append((body, error and error.code)))
+    assert [f.path for f in talk.hear()] == ["who", "why", "when"]
+    talk.say(frames.Reply(1, "me"))
+    talk.say(frames.Error(2, 4505, "no"))
+    talk.session.forget()
+    assert heard == [("me", None), (None, 4505), (None, Code.NO_ANSWER)]
+
+
+class OneToken:
+    """Accepts 'good' as a principal that may read a/# only."""
+
+    def __init__(self, **more):
+        self.principal = Principal("p", read=selectors(["a/#"]), **more)
+
+    def verify(self, token):
+        if token != "good":
+            raise ProtocolError(Code.UNAUTHENTICATED, "no")
+        return self.principal
+
+
+def hello(token, **more):
+    return frames.Hello(1, frames.HelloOptions(token=token, **more))
+
+
+def test_without_a_good_token_nobody_comes_in():
+    talk = Talk(hello=False, verifier=OneToken())
+    assert talk.say(hello("bad"))[0].code == Code.UNAUTHENTICATED
+    assert talk.session.closed is not None
+
+
+def test_a_principal_sees_and_does_only_what_it_may():
+    talk = Talk(hello=False, verifier=OneToken())
+    for path in ("a/1", "b/1"):
+        talk.fanout.publish(path, {}, now_us=0, offset=0, at_us=0)
+    talk.say(hello("good"))
+    answer = talk.say(frames.Subscribe(1, "#"))
+    assert answer[0] == frames.Subscribed(1, 1)
+    assert [f.path for f in answer if isinstance(f, frames.Topic)] == ["a/1"]
+    talk.fanout.publish("b/2", {}, now_us=0, offset=0, at_us=0)
+    assert talk.hear() == []
+    assert talk.say(frames.Publish(2, "a/1", {}))[0].code == Code.FORBIDDEN
+    assert talk.say(frames.Request(3, "a/1", {}))[0].code == Code.FORBIDDEN
+
+
+def test_permissions_are_asked_again_while_the_session_lives():
+    talk = Talk(hello=False, verifier=OneToken())
+    talk.fanout.publish("a/1", {}, now_us=0, offset=0, at_us=0)
+    talk.say(hello("good"))
+    talk.say(frames.Subscribe(1, "a/#"))
+    talk.gate.regrant(Principal("p", read=selectors(["c"])))
+    talk.session.tick(1)
+    assert [f.reason for f in talk.hear()] == [frames.Gone.FORBIDDEN]
+    talk.gate.revoke("p")
+    talk.session.tick(2)
+    assert talk.session.closed.code == Code.UNAUTHENTICATED
+
+
+def test_a_session_ends_with_its_token():
+    talk = Talk(hello=False, verifier=OneToken(expires_us=500))
+    talk.say(hello("good"))
+    talk.session.tick(499)
+    assert talk.session.closed is None
+    talk.session.tick(501)
+    assert talk.session.closed.code == Code.TOKEN_EXPIRED
+
+
+def test_sessions_per_principal_are_bounded_and_given_back():
+    talk = Talk(hello=False, verifier=OneToken(sessions_max=1))
+    talk.say(hello("good"))
+    second = Session("s2", talk, 0)
+    second.receive(codec.encode(hello("good")), 0)
+    assert second.closed.code == Code.TOO_MANY_SESSIONS
+    second.forget()
+    talk.session.forget()
+    third = Session("s3", talk, 0)
+    third.receive(codec.encode(hello("good")), 0)
+    assert third.open
+
+
+def test_the_tighter_budget_of_client_and_principal_holds():
+    talk = Talk(hello=False, verifier=OneToken(bytes_per_s=1000))
+    talk.say(hello("good", bytes_per_s=50_000))
+    assert 0 < talk.session.outbox.budget.bytes_left(0) < 1024
+    talk.say(frames.Pace(0, 0))
+    assert talk.session.outbox.budget is not None
+    free = Talk()
+    assert free.session.principal is ANYONE
+    assert free.session.outbox.budget is None

@@ -11,18 +11,14 @@ mailbox is full, and the server conflates: a slow consumer gets fewer, newer val
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
 
-from websockets.asyncio.client import ClientConnection
-from websockets.asyncio.client import connect as open_websocket
-from websockets.exceptions import InvalidHandshake, WebSocketException
-
 from edgewise.client.conversation import (
-    FRAME_BYTES_MAX,
     Answer,
     Asked,
     Conversation,
@@ -31,13 +27,14 @@ from edgewise.client.conversation import (
     Outcome,
     backoff_s,
 )
+from edgewise.client.lanes import LANES, Lane, LaneLost, open_lane
 from edgewise.errors import ProtocolError
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import HelloOptions
 from edgewise.wire.view import Event
 
 MAILBOX_MAX = 1024
-CONNECT_S = 10.0
+WELCOME_S = 10.0
 ACK_S = 1.0
 
 OnRequest = Callable[[Any], Awaitable[Any]]
@@ -71,8 +68,12 @@ class Subscription:
 class Client:
     """Use `connect`. `state` is 'connecting', 'open', 'waiting' or 'closed'."""
 
-    def __init__(self, url: str, hello: HelloOptions) -> None:
-        self.url = url
+    def __init__(
+        self, urls: tuple[str, ...], hello: HelloOptions, kinds: tuple[str, ...] = LANES
+    ) -> None:
+        self.urls = urls
+        self.transport = kinds[0]
+        self._kinds = kinds
         self.state = "connecting"
         self.error: ProtocolError | None = None
         self.opened = asyncio.Event()
@@ -80,7 +81,7 @@ class Client:
         self._subscriptions: dict[int, Subscription] = {}
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._handlers: dict[str, OnRequest] = {}
-        self._socket: ClientConnection | None = None
+        self._lane: Lane | None = None
         self._task: asyncio.Task[None] | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -123,9 +124,8 @@ class Client:
 
     async def close(self) -> None:
         self._conversation.end()
-        if self._socket is not None:
+        with contextlib.suppress(LaneLost):
             await self._send()
-            await self._socket.close()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -134,11 +134,13 @@ class Client:
 
     async def _run(self) -> None:
         attempt = 0
+        ways = [(url, kind) for url in self.urls for kind in self._kinds]
+        at = 0
         while True:
             self.state = "connecting"
-            ended = await self._session()
-            if self.opened.is_set():
-                attempt = 0
+            url, self.transport = ways[at]
+            ended = await self._session(url, self.transport)
+            welcomed = self.opened.is_set()
             self.opened.clear()
             self._conversation.lost()
             self._fail_calls(ProtocolError(ended.code, ended.reason))
@@ -146,49 +148,56 @@ class Client:
                 self._finish(ProtocolError(ended.code, ended.reason))
                 return
             self.state = "waiting"
+            if welcomed:
+                # What worked will work again; another edge may be quicker to come back than this.
+                attempt, at = 0, (at + len(self._kinds)) % len(ways)
+            else:
+                at = (at + 1) % len(ways)
+                if at:
+                    continue
             await asyncio.sleep(backoff_s(attempt, random.random()))  # noqa: S311 - spreads a herd
             attempt += 1
 
-    async def _session(self) -> Ended:
+    async def _session(self, url: str, kind: str) -> Ended:
         """One connection from handshake to its end."""
+        lane: Lane | None = None
         try:
-            async with open_websocket(
-                self.url,
-                compression=None,
-                max_size=FRAME_BYTES_MAX,
-                open_timeout=CONNECT_S,
-                ping_interval=None,
-            ) as socket:
-                self._socket = socket
-                self._conversation.begin()
-                await self._send()
-                return await self._receive(socket)
-        except InvalidHandshake as error:
+            lane = self._lane = await open_lane(kind, url)
+            self._conversation.begin()
+            await self._send()
+            return await self._receive(lane)
+        except LaneLost as error:
             return Ended(Code.LOST, str(error))
-        except (OSError, TimeoutError, WebSocketException) as error:
-            return Ended(Code.LOST, str(error) or type(error).__name__)
         except ProtocolError as error:
             return Ended(Code.LOST, str(error))
         finally:
-            self._socket = None
+            self._lane = None
+            if lane is not None:
+                await lane.close()
 
-    async def _receive(self, socket: ClientConnection) -> Ended:
+    async def _receive(self, lane: Lane) -> Ended:
         acked_s = time.monotonic()
-        async for data in socket:
-            if isinstance(data, str):
-                return Ended(Code.LOST, "the server sent text")
-            for outcome in self._conversation.receive(data, time.time_ns() // 1000):
-                if isinstance(outcome, Ended):
-                    return outcome
-                await self._take(outcome)
+        while True:
+            patience_s = None if self.opened.is_set() else WELCOME_S
+            try:
+                frames = await asyncio.wait_for(lane.receive(), patience_s)
+            except TimeoutError:
+                return Ended(Code.LOST, "no welcome in time")
+            if frames is None:
+                return Ended(Code.LOST, "the connection ended")
+            for data in frames:
+                for outcome in self._conversation.receive(data, time.time_ns() // 1000):
+                    if isinstance(outcome, Ended):
+                        return outcome
+                    await self._take(outcome)
             if self._conversation.open and not self.opened.is_set():
+                lane.named(self._conversation.session_name)
                 self.state = "open"
                 self.opened.set()
             if time.monotonic() - acked_s > ACK_S:
                 acked_s = time.monotonic()
                 self._conversation.ack()
             await self._send()
-        return Ended(Code.LOST, "the connection ended")
 
     async def _take(self, outcome: Outcome) -> None:
         if isinstance(outcome, Delivery):
@@ -225,7 +234,7 @@ class Client:
                 self._conversation.reply(asked.id, await handler(asked.body))
             except ValueError as error:
                 self._conversation.refuse(asked.id, Code.BAD_VALUE, str(error))
-        await self._send()
+        await self._send_quietly()
 
     async def _answer(self, id_: int) -> Any:
         call = self._calls[id_] = asyncio.get_running_loop().create_future()
@@ -233,15 +242,21 @@ class Client:
         return await call
 
     async def _send(self) -> None:
-        if self._socket is not None:
-            for data in self._conversation.data_to_send():
-                await self._socket.send(data)
+        if self._lane is not None:
+            frames = self._conversation.data_to_send()
+            if frames:
+                await self._lane.send(frames)
 
     def _send_soon(self) -> None:
         if self._conversation.open:
-            task = asyncio.create_task(self._send())
+            task = asyncio.create_task(self._send_quietly())
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
+
+    async def _send_quietly(self) -> None:
+        # A lane that breaks here is noticed by the receiving side, which starts over.
+        with contextlib.suppress(LaneLost):
+            await self._send()
 
     def _fail_calls(self, error: ProtocolError) -> None:
         calls, self._calls = self._calls, {}
@@ -264,12 +279,19 @@ def _end_mailbox(mailbox: asyncio.Queue[Event | None]) -> None:
 
 
 def connect(
-    url: str,
+    url: str | tuple[str, ...],
     *,
     token: str = "",
     client: str = "python",
     bytes_per_s: int = 0,
     updates_per_s: int = 0,
+    transports: tuple[str, ...] = LANES,
 ) -> Client:
-    """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8080/ws."""
-    return Client(url, HelloOptions(token, client, bytes_per_s, updates_per_s))
+    """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8080/ws.
+
+    Several addresses are edges on one log: when one goes, the next is tried. Transports are tried
+    in order when one does not get through.
+    """
+    urls = (url,) if isinstance(url, str) else tuple(url)
+    hello = HelloOptions(token, client, bytes_per_s, updates_per_s)
+    return Client(urls, hello, tuple(transports))

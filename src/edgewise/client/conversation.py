@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgewise.client.lanes import FRAME_BYTES_MAX
 from edgewise.errors import ProtocolError
 from edgewise.wire import frames
 from edgewise.wire.codes import Code, retry
@@ -15,7 +16,6 @@ from edgewise.wire.paths import parse_path, parse_selector, selects
 from edgewise.wire.session import Session, Side
 from edgewise.wire.view import Event, Stopped, View
 
-FRAME_BYTES_MAX = 16 * 1024 * 1024  # what we accept from a server
 BACKOFF_FIRST_S = 0.25
 BACKOFF_MOST_S = 10.0
 HAVE_MAX = 10_000  # positions offered on a reconnect

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.edge.gate import Verifier
 from edgewise.errors import SetupError
 
 
@@ -13,7 +14,11 @@ class EdgeConfig:
     """`assets`: URL prefix and directory, longest prefix first; '/' serves index.html."""
 
     assets: tuple[tuple[str, Path], ...] = ()
+    verifier: Verifier | None = None  # without one, loopback only and everybody is `anyone`
+    origins: tuple[str, ...] = ()  # pages from elsewhere that may connect
+    tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
 
+    principal_sessions_max: int = 1_000  # per principal whose token does not say
     sessions_max: int = 10_000
     connections_max: int = 12_000
     subscriptions_max: int = 256  # per session
@@ -22,12 +27,15 @@ class EdgeConfig:
     frame_bytes_max: int = 64 * 1024  # one frame from a client
     head_bytes_max: int = 16 * 1024  # one HTTP request head
     control_bytes_max: int = 256 * 1024  # answers waiting for a client that does not read
+    pipelined_max: int = 16  # HTTP requests waiting on one connection
     queue_max: int = 1024  # waiting updates of one unconflatable topic in one session
 
     handshake_ms: int = 10_000
     ping_ms: int = 20_000
     idle_ms: int = 60_000
     ack_ms: int = 1_000
+    poll_ms: int = 25_000  # how long a long poll may wait
+    poll_idle_ms: int = 30_000  # how long a session lives without a poll
 
     tick_ms: int = 5  # shortest time between two flushes of one session
     flush_bytes: int = 16 * 1024  # one write
@@ -44,5 +52,8 @@ class EdgeConfig:
                 raise SetupError(f"edge: the asset prefix '{prefix}' must begin with '/'")
             if not directory.is_dir():
                 raise SetupError(f"edge: {directory} is no directory; give one for '{prefix}'")
+        for path in self.tls or ():
+            if not path.is_file():
+                raise SetupError(f"edge: {path} is no file; TLS needs a certificate and a key")
         if self.idle_ms <= self.ping_ms:
             raise SetupError("edge: idle_ms must exceed ping_ms, or live clients are dropped")

@@ -1,60 +1,142 @@
 """The virtual queue of one client: one pending value per topic that may be conflated. Pure.
 
 A topic keeps the place of its first pending value: C2 A2 C1 B1 A1 (oldest right) goes out as
-C2 B1 A2. What may not be conflated waits in a bounded queue in order; when that is full the topic
-is paused for this client, and the client is told, in order, after what was queued.
+C2 B1 A2, and under merge(sum) as C1+C2, B1, A1+A2. What may not be conflated waits in a bounded
+queue in order; when that is full the topic is paused for this client, and the client is told, in
+order, after what was queued.
 
-Nothing is encoded here before `take`, and nothing is taken before the socket can have it.
+Nothing is encoded here before `take`, and nothing is taken before the socket can have it. When not
+everything fits, the next topic is the one with the largest weight x age / bytes.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 
-from edgewise.edge.encode import snapshot_frame, step_frame, topic_frame
-from edgewise.edge.topics import Change, Topic
+from edgewise.edge.encode import fold_frame, snapshot_frame, step_frame, topic_frame, value_frame
+from edgewise.edge.merge import Merge
+from edgewise.edge.pace import Budget
+from edgewise.edge.topics import Change, Fold, Topic
 from edgewise.wire import codec
 from edgewise.wire.codes import Code
-from edgewise.wire.frames import Error, Gone, Paused, Remove, Stale
+from edgewise.wire.frames import Error, Gone, How, Paused, Remove, Stale
+
+CANDIDATES_MAX = 512  # pending topics that one choice looks at, oldest pending first
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """How a subscription wants its topics."""
+
+    gap_us: int = 0  # shortest time between two updates of one topic
+    weight: float = 1.0
+    window: Merge | None = None
+    last: int = 0
+
+
+ANY = Want()
 
 
 class Slot:
     """One client's place on one topic. `sent` is the change the client holds."""
 
-    __slots__ = ("paused", "queued", "sent", "subscriptions", "told", "topic")
+    __slots__ = (
+        "due_us",
+        "fold",
+        "gap_us",
+        "last",
+        "merge",
+        "paused",
+        "queued",
+        "replay_to",
+        "resumed",
+        "sent",
+        "since_us",
+        "told",
+        "topic",
+        "waits",
+        "wants",
+        "weight",
+    )
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
         self.sent: Change | None = None
+        self.fold: Fold | None = None
         self.told = False
         self.paused = False
+        self.waits = False  # for its rate to allow the next update
         self.queued = 0
-        self.subscriptions: set[int] = set()
+        self.replay_to = 0  # changes up to this version are told as replay
+        self.resumed: tuple[How, int] | None = None  # how to tell the next value, and since where
+        self.since_us = 0  # when the client's value was overtaken
+        self.due_us = 0
+        self.wants: dict[int, Want] = {}
+        self.gap_us = 0
+        self.weight = 1.0
+        self.last = 0
+        self.merge = topic.merge
+
+    def want(self, subscription: int, want: Want | None) -> None:
+        """Overlapping subscriptions share a slot: the more demanding wish wins."""
+        if want is None:
+            self.wants.pop(subscription, None)
+        else:
+            self.wants[subscription] = want
+        wants = self.wants.values()
+        self.gap_us = min((w.gap_us for w in wants), default=0)
+        self.weight = max((w.weight for w in wants), default=1.0)
+        self.last = (
+            0 if any(not w.last for w in wants) else max((w.last for w in wants), default=0)
+        )
+        windows = [w.window for w in wants]
+        own = windows[0] if windows and all(windows) else None
+        self.merge = own or self.topic.merge
+
+
+def _anything(_path: tuple[str, ...]) -> bool:
+    return True
 
 
 class Outbox:
-    """Control frames first, then pending topics in the order of their first pending value."""
+    """Control frames first, then pending topics."""
 
     def __init__(self, queue_max: int, control_bytes_max: int, topics_max: int) -> None:
         self.topics_max = topics_max
+        self.may_read: Callable[[tuple[str, ...]], bool] = _anything
         self.slots: dict[int, Slot] = {}
+        self.budget: Budget | None = None
         self.control_bytes = 0
         self.overflowed = False
         self.updates_sent = 0
         self.conflated = 0
         self._control: deque[bytes] = deque()
         self._pending: dict[Hashable, tuple[Slot, Change | None]] = {}
+        self._waiting: list[tuple[int, int]] = []
         self._queue_max = queue_max
-        self._refused = False
         self._control_bytes_max = control_bytes_max
+        self._refused = False
 
     @property
     def pending(self) -> int:
-        return len(self._pending)
+        return len(self._pending) + len(self._waiting)
 
-    def __bool__(self) -> bool:
-        return bool(self._control or self._pending)
+    def ready(self, now_us: int) -> bool:
+        """Whether `take` would give anything."""
+        if self._control:
+            return True
+        if not self._pending and not (self._waiting and self._waiting[0][0] <= now_us):
+            return False
+        return self.budget is None or self.budget.bytes_left(now_us) > 0
+
+    def wake_us(self) -> int:
+        """When `ready` may become true by time alone; 0 when only a change can do it."""
+        if self._pending:
+            return self.budget.ready_us() if self.budget is not None else 0
+        return self._waiting[0][0] if self._waiting else 0
 
     def say(self, frame: bytes) -> None:
         """An answer. A client that never reads its answers overflows and is closed for it."""
@@ -63,17 +145,51 @@ class Outbox:
         if self.control_bytes > self._control_bytes_max:
             self.overflowed = True
 
-    def attach(self, topic: Topic, subscription: int) -> None:
+    def attach(self, topic: Topic, subscription: int, want: Want = ANY) -> Slot | None:
+        """See a topic; its current value becomes pending. None when the client may not."""
+        if not self.may_read(topic.segments):
+            return None
         slot = self.slots.get(topic.alias)
         if slot is None:
             if len(self.slots) >= self.topics_max:
                 self._refuse_topic(subscription)
-                return
+                return None
             slot = self.slots[topic.alias] = Slot(topic)
             topic.slots[self] = slot
             if topic.head is not None:
+                slot.since_us = topic.head.at_us
                 self._pending[topic.alias] = (slot, None)
-        slot.subscriptions.add(subscription)
+        slot.want(subscription, want)
+        return slot
+
+    def resume(self, slot: Slot, epoch: int, to: int) -> None:
+        """The client holds this position: give it what it missed, and say how exact that is."""
+        topic = slot.topic
+        head = topic.head
+        self._drop(topic.alias, slot)
+        slot.paused = False
+        if head is None:
+            return
+        if (epoch, to) == (head.epoch, head.to):
+            slot.sent = head
+            if not slot.told:
+                slot.told = True
+                self.say(topic_frame(topic))
+            return
+        missed = topic.since(epoch, to) if topic.policy.replays else None
+        if missed:
+            slot.replay_to = missed[-1].version
+            slot.sent = Change(
+                missed[0].version - 1, epoch, to, missed[0].at_us, value=None, arrived=None
+            )
+            for change in missed:
+                slot.queued += 1
+                self._pending[topic.alias, change.version] = (slot, change)
+            return
+        whole = topic.policy.conflatable and topic.policy.recovery != "precise"
+        known = epoch <= head.epoch and to <= head.to
+        slot.resumed = (How.CATCH_UP if whole and known else How.GAP, min(to, head.to))
+        self._pending[topic.alias] = (slot, None)
 
     def detach(self, topic: Topic, reason: Gone) -> None:
         slot = self.slots.pop(topic.alias, None)
@@ -84,22 +200,42 @@ class Outbox:
         if slot.told:
             self.say(codec.encode(Remove(topic.alias, reason)))
 
-    def offer(self, slot: Slot, change: Change) -> None:
+    def forget(self) -> None:
+        """The session ended: no topic refers to it any more."""
+        for slot in self.slots.values():
+            self._close_fold(slot)
+            slot.topic.slots.pop(self, None)
+        self.slots.clear()
+        self._pending.clear()
+        self._waiting.clear()
+
+    def offer(self, slot: Slot, change: Change, now_us: int) -> None:
         """A topic changed. Conflation happens here: the key is already there, nothing grows."""
         topic = slot.topic
-        if topic.policy.conflatable or (slot.sent is None and topic.alias in self._pending):
-            if topic.alias in self._pending:
-                self.conflated += 1
-            else:
-                self._pending[topic.alias] = (slot, None)
-        elif not slot.paused:
-            self._enqueue(slot, change)
+        merge = slot.merge
+        if not topic.policy.conflatable and merge is None:
+            if slot.sent is None and topic.alias in self._pending:
+                return  # the snapshot to come will hold it
+            if not slot.paused:
+                self._enqueue(slot, change)
+            return
+        if topic.alias in self._pending or slot.waits:
+            self.conflated += 1
+            return
+        slot.since_us = change.at_us
+        if merge is not None and slot.sent is not None:
+            slot.fold = topic.open_fold(change, merge)
+        if now_us < slot.due_us:
+            slot.waits = True
+            heapq.heappush(self._waiting, (slot.due_us, topic.alias))
+        else:
+            self._pending[topic.alias] = (slot, None)
 
     def stale(self, slot: Slot, since_us: int) -> None:
         if slot.told:
             self.say(codec.encode(Stale(slot.topic.alias, since_us)))
 
-    def take(self, bytes_max: int) -> list[bytes]:
+    def take(self, bytes_max: int, now_us: int) -> list[bytes]:
         """Frames for one write: at least one when there is any, then up to `bytes_max`."""
         out: list[bytes] = []
         size = 0
@@ -108,13 +244,55 @@ class Outbox:
             self.control_bytes -= len(frame)
             size += len(frame)
             out.append(frame)
-        while self._pending and size < bytes_max:
-            key = next(iter(self._pending))
-            slot, change = self._pending.pop(key)
-            start = len(out)
-            self._emit(slot, change, out)
-            size += sum(map(len, out[start:]))
+        self._wake(now_us)
+        updates_max = 1 << 60
+        if self.budget is not None:
+            bytes_max = min(bytes_max, size + self.budget.bytes_left(now_us))
+            updates_max = self.budget.updates_left(now_us)
+        updates = 0
+        while self._pending and size < bytes_max and updates < updates_max:
+            for key in self._order(bytes_max - size, now_us):
+                slot, change = self._pending.pop(key)
+                start = len(out)
+                self._emit(slot, change, out, now_us)
+                size += sum(map(len, out[start:]))
+                updates += 1
+                if size >= bytes_max or updates >= updates_max:
+                    break
+        if self.budget is not None:
+            self.budget.spend(size, updates)
         return out
+
+    def _order(self, room: int, now_us: int) -> list[Hashable]:
+        """In order of arrival when all fit, else by weight x age / bytes."""
+        keys: list[Hashable] = []
+        seen: set[int] = set()
+        total = 0
+        for key, (slot, _) in self._pending.items():
+            if slot.topic.alias in seen:
+                continue  # what may not be conflated stays in order within its topic
+            seen.add(slot.topic.alias)
+            keys.append(key)
+            total += slot.topic.size
+            if len(keys) >= CANDIDATES_MAX:
+                break
+        if total <= room:
+            return keys
+        return sorted(keys, key=lambda k: -self._urgency(self._pending[k][0], now_us))
+
+    @staticmethod
+    def _urgency(slot: Slot, now_us: int) -> float:
+        # Age counts from the moment the client's value was overtaken: a topic that seldom changes
+        # is not stale only because its value is old.
+        return slot.weight * max(1, now_us - slot.since_us) / slot.topic.size
+
+    def _wake(self, now_us: int) -> None:
+        while self._waiting and self._waiting[0][0] <= now_us:
+            _, alias = heapq.heappop(self._waiting)
+            slot = self.slots.get(alias)
+            if slot is not None and slot.waits:
+                slot.waits = False
+                self._pending[alias] = (slot, None)
 
     def _refuse_topic(self, subscription: int) -> None:
         # Said once: the client knows from then on that its picture is not whole.
@@ -128,34 +306,67 @@ class Outbox:
             slot.paused = True
             self._pending[slot.topic.alias, "paused"] = (slot, None)
             return
+        if not slot.queued:
+            slot.since_us = change.at_us
         slot.queued += 1
         self._pending[slot.topic.alias, change.version] = (slot, change)
 
-    def _emit(self, slot: Slot, change: Change | None, out: list[bytes]) -> None:
+    def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> None:
         topic = slot.topic
         if change is None and slot.paused:
             out.append(codec.encode(Paused(topic.alias, Code.QUEUE_FULL)))
             return
-        if change is None:
-            change = topic.head
-            assert change is not None, "a topic is only pending when it has a value"
-        else:
-            slot.queued -= 1
         if not slot.told:
             out.append(topic_frame(topic))
-        if slot.sent is None:
-            out.append(snapshot_frame(topic, change))
-        else:
-            out.append(step_frame(topic, slot.sent, change))
+        held = topic.head if change is None else change
+        assert held is not None, "a topic is only pending when it has a value"
+        frame = self._frame(slot, change, held)
+        out.append(frame)
         if not slot.told and topic.stale_us:
             out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
+        topic.size = len(frame)
         slot.told = True
-        slot.sent = change
+        slot.sent = held
+        slot.due_us = now_us + slot.gap_us
         self.updates_sent += 1
+
+    def _frame(self, slot: Slot, change: Change | None, held: Change) -> bytes:
+        topic = slot.topic
+        if change is not None:
+            slot.queued -= 1
+            if change.version <= slot.replay_to and slot.sent is not None:
+                value = change.value if topic.merge is None else topic.merge.show(change.input)
+                return value_frame(
+                    topic, change, How.REPLAY, start=slot.sent.to, count=1, value=value
+                )
+        elif slot.resumed is not None:
+            (how, start), slot.resumed = slot.resumed, None
+            self._close_fold(slot)
+            value = held.value if topic.merge is None else topic.merge.show(held.value)
+            return value_frame(topic, held, how, start=start, count=0, value=value)
+        elif slot.merge is not None and (slot.sent is not None or slot.merge is not topic.merge):
+            fold = slot.fold or topic.open_fold(held, slot.merge)
+            slot.fold = fold
+            frame = fold_frame(topic, slot.sent, fold)
+            self._close_fold(slot)
+            return frame
+        if slot.sent is None:
+            return snapshot_frame(topic, held, slot.last)
+        return step_frame(topic, slot.sent, held)
+
+    def _close_fold(self, slot: Slot) -> None:
+        if slot.fold is not None:
+            slot.topic.close_fold(slot.fold)
+            slot.fold = None
 
     def _drop(self, alias: int, slot: Slot) -> None:
         self._pending.pop(alias, None)
+        self._close_fold(slot)
+        slot.waits = False
         if slot.queued or slot.paused:
-            mine = [k for k in self._pending if isinstance(k, tuple) and k[0] == alias]
-            for key in mine:
+            for key in list(self._keys_of(alias)):
                 del self._pending[key]
+            slot.queued = 0
+
+    def _keys_of(self, alias: int) -> Iterator[Hashable]:
+        return (k for k in self._pending if isinstance(k, tuple) and k[0] == alias)

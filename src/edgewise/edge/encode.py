@@ -6,14 +6,14 @@ a relative position, the whole value with an absolute one (first sight, or anoth
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from edgewise.edge.topics import Change, Topic
+from edgewise.edge.topics import Change, Fold, Topic
 from edgewise.wire import codec, frames
 from edgewise.wire.delta import diff
-from edgewise.wire.frames import How, TopicOptions
-
-NO_BASE = 0  # versions start at 1
+from edgewise.wire.frames import How, TopicKind, TopicOptions
 
 
 def topic_frame(topic: Topic) -> bytes:
@@ -22,21 +22,51 @@ def topic_frame(topic: Topic) -> bytes:
     return codec.encode(frames.Topic(topic.alias, topic.path, policy.kind, options))
 
 
-def snapshot_frame(topic: Topic, change: Change) -> bytes:
-    """First sight: the current value, absolute."""
-    cached = change.frames.get(NO_BASE)
+def snapshot_frame(topic: Topic, change: Change, last: int = 0) -> bytes:
+    """First sight: the current value, absolute. `last` limits the entries of a series."""
+    cached = change.frames.get(("snapshot", last))
     if cached is None:
-        cached = value_frame(topic, change, How.SNAPSHOT, change.to - 1, 1)
-        change.frames[NO_BASE] = cached
+        value = shown(topic, change)
+        if last and topic.policy.kind is TopicKind.SERIES:
+            value = value[-last:]
+        cached = value_frame(
+            topic, change, How.SNAPSHOT, start=change.to - 1, count=1, value=value
+        )
+        change.frames["snapshot", last] = cached
     return cached
 
 
-def value_frame(topic: Topic, change: Change, how: How, start: int, count: int) -> bytes:
+def shown(topic: Topic, change: Change) -> Any:
+    """The state as a client sees it."""
+    return change.value if topic.merge is None else topic.merge.show(change.value)
+
+
+def value_frame(
+    topic: Topic, change: Change, how: How, *, start: int, count: int, value: Any
+) -> bytes:
     return codec.encode(
-        frames.Value(
-            topic.alias, how, change.epoch, start, change.to, count, change.at_us, change.value
-        )
+        frames.Value(topic.alias, how, change.epoch, start, change.to, count, change.at_us, value)
     )
+
+
+def fold_frame(topic: Topic, base: Change | None, fold: Fold) -> bytes:
+    """What happened since `base` as one value; all clients of one fold have the same base."""
+    head = topic.head
+    assert head is not None, "a fold has at least one change"
+    if base is not None and fold.frame is not None:
+        return fold.frame
+    value = fold.merge.show(fold.value)
+    count = head.version - fold.first + 1
+    if base is None:
+        return value_frame(topic, head, How.SNAPSHOT, start=head.to - 1, count=count, value=value)
+    if base.epoch != head.epoch:
+        fold.frame = value_frame(topic, head, How.UPDATE, start=base.to, count=count, value=value)
+    else:
+        later_us = head.at_us - base.at_us
+        fold.frame = codec.encode(
+            frames.Next(topic.alias, head.to - base.to, count, later_us, value)
+        )
+    return fold.frame
 
 
 def step_frame(topic: Topic, base: Change, change: Change) -> bytes:
@@ -51,7 +81,9 @@ def step_frame(topic: Topic, base: Change, change: Change) -> bytes:
 def _encode_step(topic: Topic, base: Change, change: Change) -> bytes:
     count = change.version - base.version
     if base.epoch != change.epoch:
-        return value_frame(topic, change, How.UPDATE, base.to, count)
+        return value_frame(
+            topic, change, How.UPDATE, start=base.to, count=count, value=change.value
+        )
     place = (topic.alias, change.to - base.to, count, change.at_us - base.at_us)
     value = codec.raw(change.value)
     delta = diff(topic.policy.kind, base.value, change.value)

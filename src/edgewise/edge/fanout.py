@@ -6,16 +6,18 @@ subscriber. Whoever drives sockets empties `dirty` and flushes when a socket can
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from edgewise.edge.conflate import Outbox
+from edgewise.edge.conflate import ANY, Outbox, Want
+from edgewise.edge.merge import Merges
 from edgewise.edge.topics import Policy, SelectorIndex, Topic, TopicTree
 from edgewise.errors import ProtocolError
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Gone
-from edgewise.wire.paths import selects
 
 DEFAULT = Policy()
+NOTHING: Mapping[str, tuple[int, int]] = {}
 
 
 class Fanout:
@@ -25,7 +27,9 @@ class Fanout:
         self.tree = tree
         self.dirty: dict[Outbox, None] = {}
         self.published = 0
+        self.merges = Merges()
         self._selectors: SelectorIndex[tuple[Outbox, int]] = SelectorIndex()
+        self._wants: dict[tuple[Outbox, int], Want] = {}
 
     def publish(
         self,
@@ -38,12 +42,15 @@ class Fanout:
         epoch: int = 0,
         policy: Policy | None = None,
         key: str = "",
+        whole_from: int = -1,
     ) -> Topic:
         """The row at `offset` of its log is now the value of `path`."""
         topic = self.tree.get(path)
         fresh = topic is None
         if topic is None:
-            topic = self.tree.create(path, policy or DEFAULT)
+            policy = policy or DEFAULT
+            topic = self.tree.create(path, policy, self.merges.of(policy.conflate))
+            topic.whole_from = whole_from
         change = topic.change(epoch, offset + 1, at_us, value, key)
         self.published += 1
         self.tree.touch(topic, now_us)
@@ -53,7 +60,7 @@ class Fanout:
             self._welcome(topic)
         else:
             for outbox, slot in topic.slots.items():
-                outbox.offer(slot, change)
+                outbox.offer(slot, change, now_us)
                 self.dirty[outbox] = None
         return topic
 
@@ -66,7 +73,14 @@ class Fanout:
             self.dirty[outbox] = None
         return True
 
-    def subscribe(self, outbox: Outbox, subscription: int, selector: tuple[str, ...]) -> int:
+    def subscribe(
+        self,
+        outbox: Outbox,
+        subscription: int,
+        selector: tuple[str, ...],
+        want: Want = ANY,
+        have: Mapping[str, tuple[int, int]] = NOTHING,
+    ) -> int:
         """Everything selected becomes pending at once; answers how many topics that is now."""
         topics = []
         for topic in self.tree.select(selector):
@@ -76,27 +90,40 @@ class Fanout:
                     Code.TOO_MANY_TOPICS, f"more than {outbox.topics_max} topics selected"
                 )
         self._selectors.add(selector, (outbox, subscription))
+        self._wants[outbox, subscription] = want
+        seen = 0
         for topic in topics:
-            outbox.attach(topic, subscription)
+            fresh = topic.alias not in outbox.slots
+            slot = outbox.attach(topic, subscription, want)
+            seen += slot is not None
+            if slot is not None and fresh and topic.path in have:
+                outbox.resume(slot, *have[topic.path])
         self.dirty[outbox] = None
-        return len(topics)
+        return seen
 
     def unsubscribe(self, outbox: Outbox, subscription: int, selector: tuple[str, ...]) -> None:
         self._selectors.discard(selector, (outbox, subscription))
+        self._wants.pop((outbox, subscription), None)
         for slot in list(outbox.slots.values()):
-            if subscription in slot.subscriptions and selects(selector, slot.topic.segments):
-                slot.subscriptions.discard(subscription)
-                if not slot.subscriptions:
+            if subscription in slot.wants:
+                slot.want(subscription, None)
+                if not slot.wants:
                     outbox.detach(slot.topic, Gone.UNSUBSCRIBED)
+        self.dirty[outbox] = None
+
+    def recheck(self, outbox: Outbox) -> None:
+        """Permissions changed: what may no longer be read goes."""
+        for slot in list(outbox.slots.values()):
+            if not outbox.may_read(slot.topic.segments):
+                outbox.detach(slot.topic, Gone.FORBIDDEN)
         self.dirty[outbox] = None
 
     def forget(self, outbox: Outbox, subscriptions: dict[int, tuple[str, ...]]) -> None:
         """A session ended: nothing refers to it any more."""
         for subscription, selector in subscriptions.items():
             self._selectors.discard(selector, (outbox, subscription))
-        for slot in outbox.slots.values():
-            slot.topic.slots.pop(outbox, None)
-        outbox.slots.clear()
+            self._wants.pop((outbox, subscription), None)
+        outbox.forget()
         self.dirty.pop(outbox, None)
 
     def sweep(self, now_us: int) -> None:
@@ -118,5 +145,5 @@ class Fanout:
 
     def _welcome(self, topic: Topic) -> None:
         for outbox, subscription in self._selectors.match(topic.segments):
-            outbox.attach(topic, subscription)
+            outbox.attach(topic, subscription, self._wants.get((outbox, subscription), ANY))
             self.dirty[outbox] = None

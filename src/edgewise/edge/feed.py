@@ -38,6 +38,7 @@ class Feed:
         *,
         history_rows_max: int = HISTORY_ROWS_MAX,
     ) -> None:
+        edge.fanout.merges.place(sink.policy.conflate, sink.policy.recovery)
         self.offset = 0
         self.rows = 0
         self.error: EdgewiseError | None = None
@@ -74,6 +75,7 @@ class Feed:
     def _history(self) -> None:
         head = self._reader.head()
         self.offset = max(self._reader.earliest(), head.offset - self._history_rows_max)
+        self._rows.whole_from = self.offset
         oldest_us = 0
         if self._sink.policy.ttl_ms:
             oldest_us = time.time_ns() // 1000 - self._sink.policy.ttl_ms * 1000
@@ -113,6 +115,7 @@ class Rows:
     def __init__(self, schema: Any, sink: TopicSink) -> None:
         stream = from_arrow(schema)
         self.stream = stream.name
+        self.whole_from = -1
         self.last_wins = (
             sink.policy.conflate == "replace" and not sink.policy.keep and not sink.key
         )
@@ -147,9 +150,6 @@ class Rows:
                 at_us=at[index],
                 epoch=epoch,
                 policy=policy,
-                key=segment_key(row, sink.key),
+                key=str(row[sink.key]) if sink.key else "",
+                whole_from=self.whole_from,
             )
-
-
-def segment_key(row: dict[str, Any], key: str) -> str:
-    return str(row[key]) if key else ""

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from edgewise.edge.config import EdgeConfig
+from edgewise.edge.gate import Gate, Principal
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request, Response, assets, problem
 from edgewise.errors import ProtocolError
@@ -42,8 +43,11 @@ class Stats:
 
 
 class Routes:
-    def __init__(self, config: EdgeConfig, tree: TopicTree, stats: Callable[[], Stats]) -> None:
+    def __init__(
+        self, config: EdgeConfig, tree: TopicTree, gate: Gate, stats: Callable[[], Stats]
+    ) -> None:
         self._tree = tree
+        self._gate = gate
         self._stats = stats
         self._assets = assets(config.assets)
         self._routes = {
@@ -53,6 +57,8 @@ class Routes:
         }
 
     def answer(self, request: Request) -> Response:
+        if request.method == "OPTIONS":
+            return Response(HTTPStatus.NO_CONTENT, headers=self._cross_origin(request))
         if request.method not in {"GET", "HEAD"}:
             return problem(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered here")
         for prefix, route in self._routes.items():
@@ -79,11 +85,33 @@ class Routes:
         body = ("\n".join(lines) + "\n").encode()
         return Response(HTTPStatus.OK, body, "text/plain; version=0.0.4; charset=utf-8")
 
+    def cross_origin_bytes(self, request: Request) -> bytes:
+        return "".join(f"{k}: {v}\r\n" for k, v in self._cross_origin(request)).encode()
+
+    def _cross_origin(self, request: Request) -> tuple[tuple[str, str], ...]:
+        """What lets a listed page of another origin use the emulated transports."""
+        origin = request.headers.get("origin", "")
+        if not origin or not self._gate.admits_origin(origin, request.headers.get("host", "")):
+            return ()
+        return (
+            ("access-control-allow-origin", origin),
+            ("access-control-allow-methods", "GET, POST"),
+            ("access-control-allow-headers", "content-type, authorization"),
+            ("vary", "origin"),
+        )
+
     def _topics(self, request: Request) -> Response:
+        try:
+            token = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+            principal = self._gate.identify(token)
+        except ProtocolError as error:
+            return problem(HTTPStatus.UNAUTHORIZED, error.reason)
         path = request.path.removeprefix("/topics").strip("/")
         if not path:
-            return self._select(request.query.get("select", "#"))
+            return self._select(request.query.get("select", "#"), principal)
         topic = self._tree.get(path)
+        if topic is not None and not principal.may_read(topic.segments):
+            topic = None  # what may not be read is not told to exist
         if topic is None or topic.head is None:
             return problem(HTTPStatus.NOT_FOUND, f"no topic '{path[:200]}'")
         head = topic.head
@@ -94,14 +122,14 @@ class Routes:
         )
         return Response(HTTPStatus.OK, msgspec.json.encode(head.value), headers=headers)
 
-    def _select(self, text: str) -> Response:
+    def _select(self, text: str, principal: Principal) -> Response:
         try:
             selector = parse_selector(text)
         except ProtocolError as error:
             return problem(HTTPStatus.BAD_REQUEST, error.reason)
         found: dict[str, Any] = {}
         for topic in self._tree.select(selector):
-            if topic.head is not None:
+            if topic.head is not None and principal.may_read(topic.segments):
                 found[topic.path] = topic.head.value
             if len(found) >= LISTED_MAX:
                 break

@@ -8,25 +8,32 @@ has at most one pending value per topic here and a few kilobytes below.
 from __future__ import annotations
 
 import asyncio
+import secrets
+import ssl
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
+from edgewise.edge.calls import Calls, Handler
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
+from edgewise.edge.gate import Gate, demand_authentication
+from edgewise.edge.merge import Merge
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.session import Session
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.connection import Connection
-from edgewise.edge.transports.http import Request, Response
+from edgewise.edge.transports.emulated import PollCarrier, no_session, unpack
+from edgewise.edge.transports.http import Request, Response, problem
 from edgewise.errors import ProtocolError, SetupError
-from edgewise.wire import codec
+from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
 
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+Carrier = Connection | PollCarrier
 
 
 def now_us() -> int:
@@ -45,6 +52,7 @@ class Publication:
     policy: Policy | None = None
     key: str = ""  # the row of a table topic
     remove: bool = False
+    whole_from: int = -1  # offset from which this source's history is complete
 
 
 class Edge:
@@ -54,27 +62,32 @@ class Edge:
         self.config = config or EdgeConfig()
         self.config.validate()
         self.fanout = Fanout(TopicTree(self.config.topics_max))
-        self.connections: dict[Outbox, Connection] = {}
-        self._open: set[Connection] = set()
+        self.gate = Gate(
+            self.config.verifier, self.config.origins, self.config.principal_sessions_max
+        )
         self.now_us = now_us
-        self._routes = Routes(self.config, self.fanout.tree, lambda: self.stats)
+        self.carriers: dict[Outbox, Carrier] = {}
+        self._by_name: dict[str, Carrier] = {}
+        self._open: set[Connection] = set()
+        self._calls = Calls(self.flush_soon)
+        self._routes = Routes(self.config, self.fanout.tree, self.gate, lambda: self.stats)
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flush_handle: asyncio.Handle | None = None
         self._sweep_handle: asyncio.Handle | None = None
-        self._names = 0
         self._totals = Stats()
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
         """Listens, and answers the port it got."""
-        if host not in LOOPBACK:
-            raise SetupError(
-                f"edge: {host} is not a loopback address and no authentication is configured"
-            )
+        demand_authentication(host, self.config.verifier)
+        context = None
+        if self.config.tls is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(*self.config.tls)
         self._loop = asyncio.get_running_loop()
         try:
             self._server = await self._loop.create_server(
-                lambda: Connection(self), host, port, backlog=1024
+                lambda: Connection(self), host, port, backlog=1024, ssl=context
             )
         except OSError as bad:
             raise SetupError(
@@ -91,6 +104,8 @@ class Edge:
         self._flush_handle = self._sweep_handle = None
         if self._server is not None:
             self._server.close()
+        for carrier in [*self.carriers.values()]:
+            carrier.goodbye(Code.SHUTDOWN)
         for connection in list(self._open):
             connection.goodbye(Code.SHUTDOWN)
         self._loop = None
@@ -145,17 +160,36 @@ class Edge:
         topic = self.fanout.tree.get(path)
         return None if topic is None or topic.head is None else topic.head.value
 
+    def serve(self, selector: str, handler: Handler) -> None:
+        """Answer requests of clients for the selected paths."""
+        self._calls.serve(selector, handler)
+
+    async def ask(self, session: str, path: str, body: Any = None) -> Any:
+        """Ask the client of a session by name and wait for its answer."""
+        carrier = self._by_name.get(session)
+        if carrier is None or carrier.session is None:
+            raise ProtocolError(Code.NOT_FOUND, f"no session '{session}'")
+        return await self._calls.ask(carrier.session, path, body)
+
+    def register_merge(self, merge: Merge, samples: Iterable[Any]) -> None:
+        """A merge for `conflate='merge(name)'`; refused when its declared laws do not hold."""
+        self.fanout.merges.register(merge, samples)
+
+    @property
+    def sessions(self) -> list[Session]:
+        return [c.session for c in self.carriers.values() if c.session is not None]
+
     @property
     def stats(self) -> Stats:
         totals = self._totals
-        live = [c.session.outbox for c in self.connections.values() if c.session]
+        live = list(self.carriers)
         return Stats(
             connections=len(self._open),
-            sessions=len(self.connections),
+            sessions=len(self.carriers),
             topics=len(self.fanout.tree),
             published=self.fanout.published,
             updates_sent=totals.updates_sent + sum(o.updates_sent for o in live),
-            bytes_sent=totals.bytes_sent + sum(c.bytes_sent for c in self.connections.values()),
+            bytes_sent=totals.bytes_sent + sum(c.bytes_sent for c in self.carriers.values()),
             conflated=totals.conflated + sum(o.conflated for o in live),
             refused=totals.refused,
             pending=sum(o.pending for o in live),
@@ -168,10 +202,11 @@ class Edge:
     def _flush(self) -> None:
         self._flush_handle = None
         dirty, self.fanout.dirty = self.fanout.dirty, {}
+        now = now_us()
         for outbox in dirty:
-            connection = self.connections.get(outbox)
-            if connection is not None:
-                connection.flush()
+            carrier = self.carriers.get(outbox)
+            if carrier is not None:
+                carrier.flush(now)
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()
@@ -189,6 +224,7 @@ class Edge:
                         epoch=p.epoch,
                         policy=p.policy,
                         key=p.key,
+                        whole_from=p.whole_from,
                     )
         finally:
             done.set()
@@ -203,6 +239,11 @@ class Edge:
         self.fanout.sweep(now)
         for connection in list(self._open):
             connection.tick(now)
+        for carrier in list(self.carriers.values()):
+            if isinstance(carrier, PollCarrier):
+                carrier.tick(now)
+                if carrier.over:
+                    self._end(carrier)
         self.flush_soon()
         self._sweep_later()
 
@@ -210,24 +251,72 @@ class Edge:
         self._open.add(connection)
         return len(self._open) <= self.config.connections_max
 
-    def open_session(self, connection: Connection) -> Session | None:
-        if len(self.connections) >= self.config.sessions_max:
-            self._totals.refused += 1
-            return None
-        self._names += 1
-        session = Session(f"s{self._names}", self.fanout, self.config, now_us())
-        self.connections[session.outbox] = connection
-        return session
-
     def left(self, connection: Connection) -> None:
         self._open.discard(connection)
-        session = connection.session
-        if session is not None:
-            self.connections.pop(session.outbox, None)
+        self._end(connection)
+        if isinstance(connection.waits_for, PollCarrier):
+            connection.waits_for.abandoned(connection)
+
+    def open_session(self, carrier: Carrier) -> Session | None:
+        if len(self.carriers) >= self.config.sessions_max:
+            self._totals.refused += 1
+            return None
+        session = Session(secrets.token_urlsafe(16), self, now_us())
+        self.carriers[session.outbox] = carrier
+        self._by_name[session.name] = carrier
+        return session
+
+    def asked(self, session: Session, frame: frames.Request) -> None:
+        self._calls.asked(session, frame)
+
+    def upgrade_refused(self, headers: dict[str, str]) -> Response | None:
+        if self.gate.admits_origin(headers.get("origin", ""), headers.get("host", "")):
+            return None
+        return problem(HTTPStatus.FORBIDDEN, "pages of this origin may not connect")
+
+    def request(self, connection: Connection, request: Request) -> None:
+        """One HTTP request: an emulated transport, or a plain question."""
+        if request.method != "POST" or request.path not in {"/sse", "/send", "/poll"}:
+            connection.respond(self._routes.answer(request))
+            return
+        refused = self.upgrade_refused(request.headers)
+        if refused is not None:
+            connection.respond(refused)
+        elif request.path == "/sse":
+            connection.stream(request.body, self._routes.cross_origin_bytes(request))
+        else:
+            try:
+                self._emulate(connection, request, unpack(request.body))
+            except ValueError as error:
+                connection.respond(problem(HTTPStatus.BAD_REQUEST, str(error)))
+
+    def _emulate(self, connection: Connection, request: Request, parts: list[bytes]) -> None:
+        name = request.query.get("session", "")
+        carrier = self._by_name.get(name)
+        if request.path == "/poll" and not name:
+            carrier = PollCarrier(self.config, now_us())
+            carrier.session = self.open_session(carrier)
+            if carrier.session is None:
+                connection.respond(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"))
+                return
+        if request.path == "/poll" and isinstance(carrier, PollCarrier):
+            connection.waits_for = carrier
+            carrier.poll(connection, parts, now_us())
+            if carrier.over:
+                self._end(carrier)
+        elif request.path == "/send" and isinstance(carrier, Connection):
+            carrier.deliver(parts, now_us())
+            connection.respond(Response(HTTPStatus.NO_CONTENT))
+        else:
+            connection.respond(no_session(request))
+        self.flush_soon()
+
+    def _end(self, carrier: Carrier) -> None:
+        session = carrier.session
+        if session is not None and self.carriers.pop(session.outbox, None) is not None:
+            self._by_name.pop(session.name, None)
+            self._calls.forget(session)
             session.forget()
             self._totals.updates_sent += session.outbox.updates_sent
             self._totals.conflated += session.outbox.conflated
-            self._totals.bytes_sent += connection.bytes_sent
-
-    def answer(self, request: Request) -> Response:
-        return self._routes.answer(request)
+            self._totals.bytes_sent += carrier.bytes_sent

@@ -6,24 +6,48 @@ the outbox like everything else, so a client that does not read its answers is b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.conflate import Outbox
+from edgewise.edge.conflate import Outbox, Want
 from edgewise.edge.fanout import Fanout
-from edgewise.errors import ProtocolError
+from edgewise.edge.gate import Gate, Principal
+from edgewise.edge.merge import window
+from edgewise.edge.pace import Budget
+from edgewise.edge.topics import Policy
+from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import frames
 from edgewise.wire.codes import MEANING, Code
-from edgewise.wire.paths import parse_selector
+from edgewise.wire.paths import parse_path, parse_selector
 from edgewise.wire.session import Session as Grammar
 from edgewise.wire.session import Side, State
+
+RATE_MIN = 0.001  # updates per second
+
+
+NOBODY = Principal("")
+ASKS_MAX = 32  # questions to one client that wait for its answer
+
+Done = Callable[[Any, ProtocolError | None], None]
+
+
+class Place(Protocol):
+    """Where sessions live."""
+
+    config: EdgeConfig
+    fanout: Fanout
+    gate: Gate
+
+    def asked(self, session: Session, frame: frames.Request) -> None: ...
 
 
 class Session:
     """Bytes in by `receive`, bytes out by `take`; `closed` says the transport should follow."""
 
-    def __init__(self, name: str, fanout: Fanout, config: EdgeConfig, now_us: int) -> None:
+    def __init__(self, name: str, place: Place, now_us: int) -> None:
+        config = place.config
         self.name = name
         self.outbox = Outbox(config.queue_max, config.control_bytes_max, config.session_topics_max)
         self.opened_us = now_us
@@ -31,10 +55,14 @@ class Session:
         self.pinged_us = now_us
         self.rtt_us = 0
         self.client = ""
+        self.principal = NOBODY
         self._grammar = Grammar(Side.SERVER, config.frame_bytes_max)
-        self._fanout = fanout
+        self._place = place
+        self._fanout = place.fanout
         self._config = config
         self._subscriptions: dict[int, tuple[str, ...]] = {}
+        self._asked: dict[int, Done] = {}
+        self._asks = 0
 
     @property
     def open(self) -> bool:
@@ -60,20 +88,40 @@ class Session:
             act(self, frame, now_us)
         self._settle()
 
-    def take(self, bytes_max: int) -> list[bytes]:
-        return self.outbox.take(bytes_max)
+    def take(self, bytes_max: int, now_us: int) -> list[bytes]:
+        return self.outbox.take(bytes_max, now_us)
 
     def tick(self, now_us: int) -> None:
-        """Time passed: handshake, idleness, keep-alive."""
+        """Time passed: handshake, idleness, keep-alive, permissions."""
         config = self._config
         if self._grammar.state is State.NEW:
             if now_us - self.opened_us > config.handshake_ms * 1000:
                 self.end(Code.HANDSHAKE_TIMEOUT)
         elif now_us - self.heard_us > config.idle_ms * 1000:
             self.end(Code.IDLE)
-        elif now_us - self.pinged_us > config.ping_ms * 1000:
-            self.pinged_us = now_us
-            self._grammar.send(frames.Ping(now_us))
+        else:
+            self._recheck(now_us)
+            if now_us - self.pinged_us > config.ping_ms * 1000:
+                self.pinged_us = now_us
+                self._grammar.send(frames.Ping(now_us))
+        self._settle()
+
+    def ask(self, path: str, body: Any, done: Done) -> None:
+        """A question to the client; `done` gets the answer or the error."""
+        if self.closed is not None or len(self._asked) >= ASKS_MAX:
+            done(None, ProtocolError(Code.BUSY, "the client takes no question now"))
+            return
+        self._asks += 1
+        self._asked[self._asks] = done
+        self._grammar.send(frames.Request(self._asks, path, body))
+        self._settle()
+
+    def reply(self, request: int, body: Any) -> None:
+        self._grammar.send(frames.Reply(request, body))
+        self._settle()
+
+    def refuse(self, request: int, code: int, reason: str) -> None:
+        self._grammar.send(frames.Error(request, int(code), reason))
         self._settle()
 
     def end(self, code: Code, reason: str = "") -> None:
@@ -84,17 +132,34 @@ class Session:
         """The transport is gone."""
         self._fanout.forget(self.outbox, self._subscriptions)
         self._subscriptions.clear()
+        if self.principal is not NOBODY:
+            self._place.gate.leave(self.principal)
+            self.principal = NOBODY
+        asked, self._asked = self._asked, {}
+        for done in asked.values():
+            done(None, ProtocolError(Code.NO_ANSWER, "the session ended"))
 
     def _settle(self) -> None:
         for data in self._grammar.data_to_send():
             self.outbox.say(data)
         if self.outbox.overflowed and self.closed is None:
             self._grammar.end(Code.UNREADABLE, MEANING[Code.UNREADABLE])
-        if self.outbox:
+        if self.outbox.control_bytes or self.outbox.pending:
             self._fanout.dirty[self.outbox] = None
 
-    def _refuse(self, request: int, error: ProtocolError) -> None:
-        self._grammar.send(frames.Error(request, int(error.code), error.reason))
+    def _recheck(self, now_us: int) -> None:
+        """Permissions are asked again while the session lives."""
+        principal = self.principal
+        if principal.expires_us and now_us > principal.expires_us:
+            self.end(Code.TOKEN_EXPIRED)
+            return
+        current = self._place.gate.now(principal)
+        if current is None:
+            self.end(Code.UNAUTHENTICATED, f"'{principal.name}' was revoked")
+        elif current is not principal:
+            self.principal = current
+            self.outbox.may_read = current.may_read
+            self._fanout.recheck(self.outbox)
 
     def _hello(self, frame: frames.Hello, now_us: int) -> None:
         if frame.version != frames.VERSION:
@@ -104,7 +169,14 @@ class Session:
             )
             return
         config = self._config
+        try:
+            self.principal = self._place.gate.enter(frame.options.token)
+        except ProtocolError as error:
+            self._grammar.end(error.code, error.reason)
+            return
+        self.outbox.may_read = self.principal.may_read
         self.client = frame.options.client[:64]
+        self._pace_to(frame.options.bytes_per_s, frame.options.updates_per_s, now_us)
         limits = frames.Limits(
             frame_bytes=config.frame_bytes_max,
             subscriptions=config.subscriptions_max,
@@ -116,13 +188,16 @@ class Session:
     def _subscribe(self, frame: frames.Subscribe, _now_us: int) -> None:
         try:
             selector = self._selector(frame)
-            count = self._fanout.subscribe(self.outbox, frame.id, selector)
+            have = {path: (epoch, to) for path, epoch, to in frame.options.have}
+            count = self._fanout.subscribe(
+                self.outbox, frame.id, selector, _want(frame.options), have
+            )
         except ProtocolError as error:
-            self._refuse(frame.id, error)
+            self.refuse(frame.id, error.code, error.reason)
             return
         self._subscriptions[frame.id] = selector
         self._grammar.send(frames.Subscribed(frame.id, count))
-        for path, _epoch, _to in frame.options.have:
+        for path in have:
             if self._fanout.tree.get(path) is None:
                 # Alias 0 names a path once: what the client still shows is gone.
                 self._grammar.send(frames.Topic(0, path))
@@ -141,11 +216,26 @@ class Session:
     def _unsubscribe(self, frame: frames.Unsubscribe, _now_us: int) -> None:
         selector = self._subscriptions.pop(frame.id, None)
         if selector is None:
-            self._refuse(
-                frame.id, ProtocolError(Code.NOT_FOUND, f"no subscription {frame.id} here")
-            )
+            self.refuse(frame.id, Code.NOT_FOUND, f"no subscription {frame.id} here")
             return
         self._fanout.unsubscribe(self.outbox, frame.id, selector)
+
+    def _resume(self, frame: frames.Resume, _now_us: int) -> None:
+        slot = self.outbox.slots.get(frame.alias)
+        if slot is not None and slot.told:
+            self.outbox.resume(slot, frame.epoch, frame.to)
+
+    def _pace(self, frame: frames.Pace, now_us: int) -> None:
+        self._pace_to(frame.bytes_per_s, frame.updates_per_s, now_us)
+
+    def _pace_to(self, bytes_per_s: int, updates_per_s: int, now_us: int) -> None:
+        """The tighter of what the client wants and what its principal may."""
+        own, most = (bytes_per_s, updates_per_s), self.principal
+        granted = (most.bytes_per_s, most.updates_per_s)
+        pairs = zip(own, granted, strict=True)
+        tight = [min((n for n in pair if n > 0), default=0) for pair in pairs]
+        budget = Budget(tight[0], tight[1], now_us)
+        self.outbox.budget = budget if budget.limited else None
 
     def _ping(self, frame: frames.Ping, now_us: int) -> None:
         self._grammar.send(frames.Pong(frame.n, now_us))
@@ -154,15 +244,106 @@ class Session:
         if frame.n == self.pinged_us:
             self.rtt_us = now_us - frame.n
 
-    def _unserved(self, frame: frames.Publish | frames.Request, _now_us: int) -> None:
-        self._refuse(frame.id, ProtocolError(Code.NOT_FOUND, f"nothing takes '{frame.path}' here"))
+    def _publish(self, frame: frames.Publish, now_us: int) -> None:
+        try:
+            path = parse_path(frame.path)
+            if not self.principal.may_publish(path):
+                raise_forbidden("publish", frame.path)
+            self._put(frame, now_us)
+        except ProtocolError as error:
+            self.refuse(frame.id, error.code, error.reason)
+        else:
+            self._grammar.send(frames.Reply(frame.id))
+
+    def _put(self, frame: frames.Publish, now_us: int) -> None:
+        options = frame.options
+        if options.remove and not options.key:
+            if not self._fanout.remove(frame.path):
+                raise ProtocolError(Code.NOT_FOUND, f"no topic '{frame.path}'")
+            return
+        topic = self._fanout.tree.get(frame.path)
+        kind = topic.policy.kind if topic is not None else _kind(options.kind)
+        value = None if options.remove else _fitting(kind, frame.value, frame.path)
+        head = topic.head if topic is not None else None
+        self._fanout.publish(
+            frame.path,
+            value,
+            now_us=now_us,
+            offset=head.to if head is not None else 0,
+            at_us=now_us,
+            epoch=head.epoch if head is not None else 0,
+            policy=Policy(kind=kind),
+            key=options.key,
+        )
+
+    def _request(self, frame: frames.Request, _now_us: int) -> None:
+        try:
+            path = parse_path(frame.path)
+            if not self.principal.may_request(path):
+                raise_forbidden("request", frame.path)
+        except ProtocolError as error:
+            self.refuse(frame.id, error.code, error.reason)
+        else:
+            self._place.asked(self, frame)
+
+    def _reply(self, frame: frames.Reply, _now_us: int) -> None:
+        done = self._asked.pop(frame.id, None)
+        if done is not None:
+            done(frame.body, None)
+
+    def _error(self, frame: frames.Error, _now_us: int) -> None:
+        done = self._asked.pop(frame.id, None)
+        if done is not None:
+            done(None, ProtocolError(frame.code, frame.reason))
 
     _ACTS: ClassVar[dict[type, Callable[[Session, Any, int], None]]] = {
         frames.Hello: _hello,
         frames.Subscribe: _subscribe,
         frames.Unsubscribe: _unsubscribe,
+        frames.Resume: _resume,
+        frames.Pace: _pace,
         frames.Ping: _ping,
         frames.Pong: _pong,
-        frames.Publish: _unserved,
-        frames.Request: _unserved,
+        frames.Publish: _publish,
+        frames.Request: _request,
+        frames.Reply: _reply,
+        frames.Error: _error,
     }
+
+
+def _want(options: frames.SubscribeOptions) -> Want:
+    """A subscription's wishes, checked."""
+    finite = math.isfinite(options.rate) and math.isfinite(options.weight)
+    if not finite or options.rate < 0 or options.weight <= 0 or options.last < 0:
+        raise ProtocolError(
+            Code.BAD_VALUE, "rate and last must not be negative, weight must be above zero"
+        )
+    try:
+        aggregate = window(options.window) if options.window else None
+    except SetupError as error:
+        raise ProtocolError(Code.BAD_VALUE, str(error)) from error
+    gap_us = int(1_000_000 / max(options.rate, RATE_MIN)) if options.rate else 0
+    return Want(gap_us, options.weight, aggregate, options.last)
+
+
+def raise_forbidden(verb: str, path: str) -> NoReturn:
+    raise ProtocolError(Code.FORBIDDEN, f"this principal may not {verb} '{path}'")
+
+
+def _kind(number: int) -> frames.TopicKind:
+    try:
+        return frames.TopicKind(number)
+    except ValueError:
+        raise ProtocolError(Code.BAD_VALUE, f"no topic kind {number}") from None
+
+
+def _fitting(kind: frames.TopicKind, value: Any, path: str) -> Any:
+    wanted = bytes if kind is frames.TopicKind.BLOB else dict
+    if not isinstance(value, wanted) or (wanted is dict and not all(map(_is_text, value))):
+        shape = "bytes" if wanted is bytes else "a map with text keys"
+        raise ProtocolError(Code.BAD_VALUE, f"'{path}' is a {kind.name.lower()}: send {shape}")
+    return value
+
+
+def _is_text(key: Any) -> bool:
+    return isinstance(key, str)

@@ -7,16 +7,19 @@ a change stands in the log it came from. A version never repeats within a topic'
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from edgewise.edge.merge import Merge
 from edgewise.errors import ProtocolError
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_path
 
 SERIES_KEEP = 100  # entries of a series that does not say
+SIZE_GUESS = 64  # bytes of a frame nobody has seen yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +31,50 @@ class Policy:
     recovery: str = "gap"
     ttl_ms: int = 0  # 0: lives until removed
     stale_ms: int = 0  # 0: silence means nothing
-    keep: int = 0  # entries of a series, changes kept for replay
+    keep: int = 0  # entries of a series; changes kept for replay
     weight: float = 1.0
 
     @property
     def conflatable(self) -> bool:
         return self.conflate != "off"
 
+    @property
+    def replays(self) -> bool:
+        """Whether past changes are kept for clients that were away or behind."""
+        return self.recovery == "precise" or not self.conflatable
+
 
 class Change:
-    """One update. `frames` caches its encodings by the version of the base they start from."""
+    """One update. `value` is the topic's state after it, `input` what came in.
 
-    __slots__ = ("at_us", "epoch", "frames", "to", "value", "version")
+    `frames` caches encodings by the version of the base they start from.
+    """
 
-    def __init__(self, version: int, epoch: int, to: int, at_us: int, value: Any) -> None:
+    __slots__ = ("at_us", "epoch", "frames", "input", "to", "value", "version")
+
+    def __init__(
+        self, version: int, epoch: int, to: int, at_us: int, *, value: Any, arrived: Any
+    ) -> None:
         self.version = version
         self.epoch = epoch
         self.to = to
         self.at_us = at_us
         self.value = value
-        self.frames: dict[int, bytes] = {}
+        self.input = arrived
+        self.frames: dict[Hashable, bytes] = {}
+
+
+class Fold:
+    """Everything since one version as one value, shared by all sessions that wait since then."""
+
+    __slots__ = ("first", "frame", "merge", "refs", "value")
+
+    def __init__(self, first: int, merge: Merge, value: Any) -> None:
+        self.first = first
+        self.merge = merge
+        self.value = value
+        self.refs = 0
+        self.frame: bytes | None = None
 
 
 def compose(policy: Policy, before: Any, value: Any, at_us: int, key: str) -> Any:
@@ -70,41 +97,100 @@ def compose(policy: Policy, before: Any, value: Any, at_us: int, key: str) -> An
 
 
 class Topic:
-    """A path with a current value. `slots` are the sessions that see it."""
+    """A path with a current value. `slots` are the sessions that see it.
+
+    `history` holds the last changes of a topic that promises replay; it is whole from offset
+    `whole_from` on.
+    """
 
     __slots__ = (
         "alias",
         "armed_us",
         "deadline_us",
+        "folds",
         "head",
+        "history",
+        "merge",
         "path",
         "policy",
         "segments",
+        "size",
         "slots",
         "stale_us",
+        "whole_from",
     )
 
-    def __init__(self, alias: int, path: str, segments: tuple[str, ...], policy: Policy) -> None:
+    def __init__(
+        self,
+        alias: int,
+        path: str,
+        segments: tuple[str, ...],
+        policy: Policy,
+        merge: Merge | None = None,
+    ) -> None:
         self.alias = alias
         self.path = path
         self.segments = segments
         self.policy = policy
+        self.merge = merge
         self.head: Change | None = None
         self.slots: dict[Any, Any] = {}
+        self.folds: dict[tuple[int, str], Fold] = {}
+        self.history: deque[Change] = deque()
+        self.whole_from = -1
+        self.size = SIZE_GUESS  # of the last frame; the scheduler's estimate of the next
         self.stale_us = 0
         self.deadline_us = 0
         self.armed_us = 0  # the one entry of the deadline heap that counts
 
     def change(self, epoch: int, to: int, at_us: int, value: Any, key: str = "") -> Change:
-        """The new head. What was encoded for the old one is let go."""
-        version, before = 1, None
-        if self.head is not None:
-            version, before = self.head.version + 1, self.head.value
-            if self.policy.conflatable:
-                self.head.frames = {}
-        value = compose(self.policy, before, value, at_us, key)
-        self.head = Change(version, epoch, to, at_us, value)
+        """The new head. What was encoded for the old one is let go, open folds take it in."""
+        old = self.head
+        version, before = (1, None) if old is None else (old.version + 1, old.value)
+        arrived = value
+        if self.merge is not None:
+            arrived = self.merge.lift(value)
+            value = arrived if before is None else self.merge.merge(before, arrived)
+        else:
+            value = compose(self.policy, before, value, at_us, key)
+        if old is not None and self.policy.conflatable:
+            old.frames = {}
+        for fold in self.folds.values():
+            lifted = arrived if fold.merge is self.merge else fold.merge.lift(value)
+            fold.value = fold.merge.merge(fold.value, lifted)
+            fold.frame = None
+        self.head = Change(version, epoch, to, at_us, value=value, arrived=arrived)
+        if self.policy.replays:
+            self._remember(self.head)
         return self.head
+
+    def open_fold(self, change: Change, merge: Merge) -> Fold:
+        """The fold of everything from `change` on; it is the head."""
+        fold = self.folds.get((change.version, merge.name))
+        if fold is None:
+            first = change.input if merge is self.merge else merge.lift(change.value)
+            fold = self.folds[change.version, merge.name] = Fold(change.version, merge, first)
+        fold.refs += 1
+        return fold
+
+    def close_fold(self, fold: Fold) -> None:
+        fold.refs -= 1
+        if not fold.refs:
+            del self.folds[fold.first, fold.merge.name]
+
+    def since(self, epoch: int, to: int) -> list[Change] | None:
+        """Every change after a position, or None when some of them are gone."""
+        head = self.head
+        if head is None or epoch > head.epoch or to > head.to or to < self.whole_from:
+            return None
+        return [c for c in self.history if c.to > to]
+
+    def _remember(self, change: Change) -> None:
+        if self.whole_from < 0:
+            self.whole_from = change.to - 1
+        self.history.append(change)
+        if len(self.history) > max(1, self.policy.keep):
+            self.whole_from = self.history.popleft().to
 
 
 class _Branch:
@@ -134,7 +220,7 @@ class TopicTree:
     def get(self, path: str) -> Topic | None:
         return self._topics.get(path)
 
-    def create(self, path: str, policy: Policy) -> Topic:
+    def create(self, path: str, policy: Policy, merge: Merge | None = None) -> Topic:
         segments = parse_path(path)
         if len(self._topics) >= self._topics_max:
             raise ProtocolError(
@@ -144,7 +230,7 @@ class TopicTree:
         for segment in segments:
             branch = branch.children.setdefault(segment, _Branch())
         self._alias += 1
-        topic = branch.topic = Topic(self._alias, path, segments, policy)
+        topic = branch.topic = Topic(self._alias, path, segments, policy, merge)
         self._topics[path] = topic
         return topic
 

@@ -5,6 +5,7 @@ from http import HTTPStatus
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
+from edgewise.edge.gate import Gate
 from edgewise.edge.session import Session
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.connection import Connection
@@ -43,6 +44,7 @@ class Host:
     def __init__(self, **config):
         self.config = EdgeConfig(**config)
         self.fanout = Fanout(TopicTree(10))
+        self.gate = Gate()
         self.clock = 0
 
     def now_us(self):
@@ -55,10 +57,13 @@ class Host:
         self.gone = connection
 
     def open_session(self, _connection):
-        return Session("s", self.fanout, self.config, 0)
+        return Session("s", self, 0)
 
-    def answer(self, request):
-        return problem(HTTPStatus.NOT_FOUND, f"no {request.path}")
+    def request(self, connection, request):
+        connection.respond(problem(HTTPStatus.NOT_FOUND, f"no {request.path}"))
+
+    def upgrade_refused(self, _headers):
+        return None
 
     def flush_soon(self):
         self.flush = True
@@ -97,10 +102,10 @@ def test_a_connection_that_never_speaks_is_dropped():
 
 def test_nothing_is_taken_while_the_socket_is_full():
     host, connection, transport = connected()
-    connection.session = Session("s", host.fanout, host.config, 0)
+    connection.session = Session("s", host, 0)
     connection.session.outbox.say(b"abc")
     connection.pause_writing()
-    connection.flush()
+    connection.flush(0)
     assert not transport.out
     connection.resume_writing()
     assert bytes(transport.out) == b"\x82\x03abc"

@@ -1,4 +1,4 @@
-"""One TCP connection: HTTP until it asks to be a WebSocket.
+"""One TCP connection: HTTP until it becomes a WebSocket or an event stream.
 
 The write side is the point: nothing is taken from the outbox unless the transport's buffer is
 empty, so whatever waits is still conflated. `pause_writing` fires at the first unsent byte,
@@ -8,18 +8,22 @@ empty, so whatever waits is still conflated. `pause_writing` fires at the first 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Protocol, cast
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.session import Session
+from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, pack_events
 from edgewise.edge.transports.http import BadRequest, Parser, Request, Response, problem
 from edgewise.edge.transports.websocket import WebSocket, pack
 from edgewise.wire.codes import Code
 
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
+_SIOCOUTQ = 0x5411  # bytes the peer has not acknowledged, Linux
 
 
 class Host(Protocol):
@@ -30,8 +34,9 @@ class Host(Protocol):
 
     def joined(self, connection: Connection) -> bool: ...
     def left(self, connection: Connection) -> None: ...
-    def open_session(self, connection: Connection) -> Session | None: ...
-    def answer(self, request: Request) -> Response: ...
+    def open_session(self, carrier: Connection) -> Session | None: ...
+    def request(self, connection: Connection, request: Request) -> None: ...
+    def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
     def flush_soon(self) -> None: ...
 
 
@@ -39,6 +44,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, host: Host) -> None:
         self.session: Session | None = None
         self.bytes_sent = 0
+        self.waits_for: object = None  # the long-poll session whose answer is due here
         self._host = host
         self._config = host.config
         self._transport: asyncio.Transport | None = None
@@ -46,6 +52,8 @@ class Connection(asyncio.Protocol):
             self._config.head_bytes_max, self._config.frame_bytes_max
         )
         self._websocket: WebSocket | None = None
+        self._pack: Callable[[Iterable[bytes]], bytes] = pack
+        self._asked: list[Request] = []
         self._writable = True
         self._flushed_us = 0
         self._later: asyncio.TimerHandle | None = None
@@ -63,7 +71,7 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, self._config.notsent_lowat)
         if not self._host.joined(self):
-            self._respond(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"), None)
+            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"))
 
     def connection_lost(self, _exc: Exception | None) -> None:
         if self._later is not None:
@@ -76,31 +84,32 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        if self.session is not None and self.session.outbox:
-            self.flush()
+        if self.session is not None:
+            self.flush(self._host.now_us())
 
     def data_received(self, data: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             return
         if self._websocket is not None:
             self._messages(data)
-        else:
+        elif self._parser is not None:
             self._requests(data)
 
     # the edge's side
 
-    def flush(self) -> None:
+    def flush(self, now_us: int) -> None:
         """Write what the socket can take, one write per tick; the rest stays conflatable."""
         session, transport = self.session, self._transport
         if session is None or transport is None or transport.is_closing():
             return
-        now = self._host.now_us()
-        while self._writable and session.outbox and self._due(now):
-            frames = session.take(self._config.flush_bytes)
-            self._write(pack(frames))
-            if not session.outbox:
-                self._flushed_us = now
-        if session.closed is not None and not session.outbox.control_bytes:
+        outbox = session.outbox
+        while self._writable and outbox.ready(now_us) and self._due(now_us):
+            frames = session.take(self._config.flush_bytes, now_us)
+            self._write(self._pack(frames))
+            if not outbox.ready(now_us):
+                self._flushed_us = now_us
+        self._wake_later(outbox.wake_us(), now_us)
+        if session.closed is not None and not outbox.control_bytes:
             self._finish()
 
     def tick(self, now_us: int) -> None:
@@ -108,7 +117,8 @@ class Connection(asyncio.Protocol):
         if transport is None:
             return
         if session is None:
-            if now_us - self._since_us > self._config.idle_ms * 1000:
+            silent = now_us - self._since_us > self._config.idle_ms * 1000
+            if silent and self.waits_for is None:
                 transport.abort()
             return
         if session.closed is not None and now_us - session.heard_us > self._config.idle_ms * 1000:
@@ -121,9 +131,55 @@ class Connection(asyncio.Protocol):
         if self.session is not None:
             self.session.end(code)
             self._flushed_us = 0
-            self.flush()
+            self.flush(self._host.now_us())
         if self._transport is not None:
-            self._transport.close() if self._writable else self._transport.abort()
+            if self._writable:
+                self._transport.close()
+            else:
+                self._transport.abort()
+
+    def unsent_bytes(self) -> int:
+        """Bytes below us: in the transport's buffer and in the kernel, not yet acknowledged."""
+        if self._transport is None:
+            return 0
+        sock = self._transport.get_extra_info("socket")
+        try:
+            raw = fcntl.ioctl(sock.fileno(), _SIOCOUTQ, b"\0\0\0\0")
+        except (OSError, AttributeError):
+            return self._transport.get_write_buffer_size()
+        return int(struct.unpack("i", raw)[0]) + self._transport.get_write_buffer_size()
+
+    def deliver(self, frames: list[bytes], now_us: int) -> None:
+        """Frames that came another way than this connection."""
+        assert self.session is not None
+        for frame in frames:
+            self.session.receive(frame, now_us)
+
+    def respond(self, response: Response) -> None:
+        """Answer the oldest request that waits."""
+        self.waits_for = None
+        request = self._asked.pop(0) if self._asked else None
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        keep = request is not None and request.keep_alive
+        head_only = request is not None and request.method == "HEAD"
+        self._write(response.encode(keep_alive=keep, head_only=head_only))
+        self._since_us = self._host.now_us()
+        if not keep:
+            transport.close()
+
+    def stream(self, hello: bytes, headers: bytes) -> None:
+        """Become an event stream: the request's body was HELLO."""
+        session = self._host.open_session(self)
+        if session is None:
+            self.respond(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"))
+            return
+        self.session, self._parser, self._pack = session, None, pack_events
+        self._asked.clear()
+        self._write(EVENT_STREAM_HEAD + headers + b"\r\n")
+        session.receive(hello, self._host.now_us())
+        self._host.flush_soon()
 
     def _due(self, now_us: int) -> bool:
         """Many updates within one tick share one write; after a quiet tick there is no wait."""
@@ -131,32 +187,44 @@ class Connection(asyncio.Protocol):
         wait_us = self._flushed_us + self._config.tick_ms * 1000 - now_us
         if wait_us <= 0 or (session is not None and session.outbox.control_bytes):
             return True
-        if self._later is None:
-            loop = asyncio.get_running_loop()
-            self._later = loop.call_later(wait_us / 1_000_000, self._tick_over)
+        self._wake_later(now_us + wait_us, now_us)
         return False
+
+    def _wake_later(self, at_us: int, now_us: int) -> None:
+        """Time alone will make the outbox ready: a tick, a rate or a budget."""
+        if at_us and self._later is None and self._writable:
+            wait_s = max(0, at_us - now_us) / 1_000_000
+            self._later = asyncio.get_running_loop().call_later(wait_s, self._tick_over)
 
     def _tick_over(self) -> None:
         self._later = None
         self._flushed_us = 0
-        self.flush()
+        self.flush(self._host.now_us())
 
     def _requests(self, data: bytes) -> None:
         parser = self._parser
         assert parser is not None
         try:
             for request in parser.receive(data):
-                self._respond(self._host.answer(request), request)
+                if len(self._asked) >= self._config.pipelined_max:
+                    self._refuse(problem(HTTPStatus.TOO_MANY_REQUESTS, "one request at a time"))
+                    return
+                self._asked.append(request)
+                self._host.request(self, request)
         except BadRequest as error:
-            self._respond(error.response, None)
+            self._refuse(error.response)
             return
         if parser.wants_websocket:
-            self._upgrade(bytes(parser.head or b""))
+            self._upgrade(bytes(parser.head or b""), parser.headers)
 
-    def _upgrade(self, head: bytes) -> None:
+    def _upgrade(self, head: bytes, headers: dict[str, str]) -> None:
+        refused = self._host.upgrade_refused(headers)
+        if refused is not None:
+            self._refuse(refused)
+            return
         session = self._host.open_session(self)
         if session is None:
-            self._respond(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"), None)
+            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"))
             return
         self.session = session
         self._parser = None
@@ -173,8 +241,7 @@ class Connection(asyncio.Protocol):
         if websocket.bad_text and session.closed is None:
             session.end(Code.BAD_FRAME, "a text message; frames are binary")
         self._send_protocol_bytes()
-        if session.outbox:
-            self._host.flush_soon()
+        self._host.flush_soon()
 
     def _send_protocol_bytes(self) -> None:
         websocket, transport = self._websocket, self._transport
@@ -194,24 +261,19 @@ class Connection(asyncio.Protocol):
             transport.abort()
 
     def _finish(self) -> None:
-        session, websocket = self.session, self._websocket
-        if session is None or session.closed is None or websocket is None:
+        session, websocket, transport = self.session, self._websocket, self._transport
+        if session is None or session.closed is None or transport is None:
             return
-        websocket.close(session.closed.code, session.closed.reason)
-        self._send_protocol_bytes()
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.close()
-
-    def _respond(self, response: Response, request: Request | None) -> None:
-        transport = self._transport
-        if transport is None or transport.is_closing():
-            return
-        keep = request is not None and request.keep_alive
-        head_only = request is not None and request.method == "HEAD"
-        self._write(response.encode(keep_alive=keep, head_only=head_only))
-        self._since_us = self._host.now_us()
-        if not keep:
+        if websocket is not None:
+            websocket.close(session.closed.code, session.closed.reason)
+            self._send_protocol_bytes()
+        if not transport.is_closing():
             transport.close()
+
+    def _refuse(self, response: Response) -> None:
+        """Answer and close: what follows on this connection cannot be understood."""
+        self._asked.clear()
+        self.respond(response)
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None

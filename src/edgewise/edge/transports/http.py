@@ -102,6 +102,10 @@ class Parser:
         done, self._done = self._done, []
         return done
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return self._request.headers
+
     def on_message_begin(self) -> None:
         self._request, self._target, self._size, self._in_head = Request(), b"", 0, True
 

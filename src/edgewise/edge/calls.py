@@ -1,0 +1,90 @@
+"""Requests over sessions, both ways: who answers, how many may wait, for how long.
+
+A handler is `async (principal, path, body) -> body`. What it raises as ValueError is the client's
+fault and is told; anything else is ours, and the client hears only that it failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from edgewise.edge.gate import Principal
+from edgewise.edge.session import Session
+from edgewise.edge.topics import SelectorIndex
+from edgewise.errors import ProtocolError
+from edgewise.wire import codec, frames
+from edgewise.wire.codes import Code
+from edgewise.wire.paths import parse_path, parse_selector
+
+CALLS_MAX = 32  # waiting requests per session
+ANSWER_S = 30.0
+
+Handler = Callable[[Principal, str, Any], Awaitable[Any]]
+
+_log = logging.getLogger("edgewise.edge")
+
+
+class Calls:
+    def __init__(self, flush_soon: Callable[[], None]) -> None:
+        self._flush_soon = flush_soon
+        self._index: SelectorIndex[Handler] = SelectorIndex()
+        self._running: dict[Session, set[asyncio.Task[None]]] = {}
+
+    def serve(self, selector: str, handler: Handler) -> None:
+        self._index.add(parse_selector(selector), handler)
+
+    def asked(self, session: Session, frame: frames.Request) -> None:
+        """A client asks; the answer goes out when the handler is done."""
+        running = self._running.setdefault(session, set())
+        handler = next(self._index.match(parse_path(frame.path)), None)
+        if handler is None:
+            session.refuse(frame.id, Code.NOT_FOUND, f"nothing serves '{frame.path}'")
+        elif len(running) >= CALLS_MAX:
+            session.refuse(frame.id, Code.BUSY, f"{CALLS_MAX} requests wait already")
+        else:
+            task = asyncio.get_running_loop().create_task(self._run(session, handler, frame))
+            running.add(task)
+            task.add_done_callback(running.discard)
+
+    def forget(self, session: Session) -> None:
+        for task in self._running.pop(session, ()):
+            task.cancel()
+
+    async def ask(self, session: Session, path: str, body: Any) -> Any:
+        """Ask a client and wait for its answer."""
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def done(value: Any, error: ProtocolError | None) -> None:
+            if not answered.done():
+                if error is None:
+                    answered.set_result(value)
+                else:
+                    answered.set_exception(error)
+
+        session.ask(path, body, done)
+        self._flush_soon()
+        try:
+            return await asyncio.wait_for(answered, ANSWER_S)
+        except TimeoutError:
+            raise ProtocolError(Code.NO_ANSWER, f"'{path}': no answer in {ANSWER_S:g} s") from None
+
+    async def _run(self, session: Session, handler: Handler, frame: frames.Request) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                body = await handler(session.principal, frame.path, frame.body)
+            codec.encode(body)
+        except TimeoutError:
+            session.refuse(frame.id, Code.NO_ANSWER, f"'{frame.path}' took too long")
+        except ProtocolError as error:
+            session.refuse(frame.id, error.code, error.reason)
+        except (ValueError, TypeError, OverflowError) as error:
+            session.refuse(frame.id, Code.BAD_VALUE, str(error))
+        except Exception:  # noqa: BLE001 - foreign code: its fault must not end the session
+            _log.exception("the handler of '%s' failed", frame.path)
+            session.refuse(frame.id, Code.BUSY, f"'{frame.path}' failed")
+        else:
+            session.reply(frame.id, body)
+        self._flush_soon()

@@ -1,0 +1,283 @@
+"""Merges: how updates that wait for a client become one, with laws that are checked. Pure.
+
+A merge is `merge(older, newer) -> both in one` on lifted values. Every merge must be associative:
+the server folds in whatever grouping the clients' links dictate. What else holds is declared and
+checked on samples at registration; a merge that breaks its word is refused with the values that
+show it.
+
+    merge(sum)                  every numeric field; other fields keep the newer value
+    merge(sum(n), max(peak))    named fields; other fields keep the newer value
+    merge(append(50))           lists, the last 50 items
+
+| op | on | associative | commutative | idempotent | inverse |
+|---|---|---|---|---|---|
+| sum | numbers | x | x | | x |
+| min, max | numbers | x | x | x | |
+| last, first | anything | x | | x | |
+| union | lists as sets | x | x | x | |
+| set | maps, newer keys win | x | | x | |
+| append(n) | lists | x | | | |
+| stats | numbers, as count, mean, min, max, variance | x | x | | |
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgewise.errors import SetupError
+
+APPEND_DEFAULT = 100
+SAMPLES_MAX = 8  # triples of them are tried: 512 calls
+WINDOW_SHOWS = ("count", "sum", "mean", "min", "max", "stdev", "last")
+
+Op = Callable[[Any, Any], Any]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """`lift` prepares one value, `merge` joins two, `show` is what the client gets."""
+
+    name: str
+    merge: Op
+    commutative: bool = False
+    idempotent: bool = False
+    inverse: Op | None = None  # inverse(merge(a, b), a) == b
+    lift: Callable[[Any], Any] = _same
+    show: Callable[[Any], Any] = _same
+
+
+def _union(a: list[Any], b: list[Any]) -> list[Any]:
+    return sorted({*a, *b}, key=lambda item: (type(item).__name__, item))
+
+
+def _append(limit: int) -> Op:
+    return lambda a, b: [*a, *b][-limit:]
+
+
+def _lift_stats(x: float) -> dict[str, Any]:
+    return {"count": 1, "mean": float(x), "m2": 0.0, "min": x, "max": x, "sum": x, "last": x}
+
+
+def _merge_stats(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """Chan's parallel update of mean and variance."""
+    count = a["count"] + b["count"]
+    shift = b["mean"] - a["mean"]
+    return {
+        "count": count,
+        "mean": a["mean"] + shift * b["count"] / count,
+        "m2": a["m2"] + b["m2"] + shift * shift * a["count"] * b["count"] / count,
+        "min": min(a["min"], b["min"]),
+        "max": max(a["max"], b["max"]),
+        "sum": a["sum"] + b["sum"],
+        "last": b["last"],
+    }
+
+
+def _show_stats(names: Iterable[str]) -> Callable[[Any], Any]:
+    wanted = tuple(names)
+
+    def show(state: dict[str, Any]) -> dict[str, Any]:
+        spread = state["m2"] / (state["count"] - 1) if state["count"] > 1 else 0.0
+        return {n: math.sqrt(spread) if n == "stdev" else state[n] for n in wanted}
+
+    return show
+
+
+STOCK: dict[str, Merge] = {
+    m.name: m
+    for m in (
+        Merge("sum", lambda a, b: a + b, commutative=True, inverse=lambda ab, a: ab - a),
+        Merge("min", min, commutative=True, idempotent=True),
+        Merge("max", max, commutative=True, idempotent=True),
+        Merge("last", lambda _a, b: b, idempotent=True),
+        Merge("first", lambda a, _b: a, idempotent=True),
+        Merge("union", _union, commutative=True, idempotent=True),
+        Merge("set", lambda a, b: {**a, **b}, idempotent=True),
+        Merge("append", _append(APPEND_DEFAULT)),
+        Merge("stats", _merge_stats, lift=_lift_stats, show=_show_stats(WINDOW_SHOWS)),
+    )
+}
+
+
+class Merges:
+    """The merges an edge knows: the stock ones and those registered with it."""
+
+    def __init__(self) -> None:
+        self._known = dict(STOCK)
+        self._parsed: dict[str, Merge] = {}
+
+    def register(self, merge: Merge, samples: Iterable[Any]) -> None:
+        """Refuses a merge whose declared laws fail on the samples."""
+        if not re.fullmatch(r"[a-z]\w*", merge.name):
+            raise SetupError(f"'{merge.name}' is no name for a merge: use letters and digits")
+        if merge.name in STOCK:
+            raise SetupError(f"merge '{merge.name}' is a stock merge; choose another name")
+        check_laws(merge, tuple(itertools.islice(samples, SAMPLES_MAX)))
+        self._known[merge.name] = merge
+
+    def of(self, conflate: str) -> Merge | None:
+        """The merge that a topic's `conflate` names; None for 'replace' and 'off'."""
+        if conflate in {"replace", "off"}:
+            return None
+        if conflate not in self._parsed:
+            self._parsed[conflate] = self._parse(conflate)
+        return self._parsed[conflate]
+
+    def place(self, conflate: str, recovery: str) -> None:
+        """Refuse a merge where its laws do not allow it."""
+        merge = self.of(conflate)
+        if merge is not None and recovery == "rollback" and not merge.idempotent:
+            raise SetupError(
+                f"conflate='{conflate}' with recovery='rollback': after a failure updates may "
+                f"come twice, and {merge.name} is not idempotent; use recovery='precise' or 'gap'"
+            )
+
+    def _parse(self, conflate: str) -> Merge:
+        found = re.fullmatch(r"merge\(\s*(.+?)\s*\)", conflate)
+        if found is None:
+            raise SetupError(f"conflate='{conflate}': use 'replace', 'off' or 'merge(op)'")
+        parts = [p.strip() for p in re.split(r",(?![^(]*\))", found[1])]
+        fields: dict[str, Merge] = {}
+        for part in parts:
+            name, _, argument = part.removesuffix(")").partition("(")
+            if argument and not argument.isdigit():
+                fields[argument.strip()] = self._named(name, "")
+            elif len(parts) == 1:
+                return by_field(conflate, {}, self._named(name, argument))
+            else:
+                raise SetupError(
+                    f"conflate='{conflate}': '{part}' must name a field, as in sum(n)"
+                )
+        return by_field(conflate, fields, None)
+
+    def _named(self, name: str, argument: str) -> Merge:
+        if name == "append" and argument:
+            return Merge("append", _append(max(1, int(argument))))
+        if name not in self._known:
+            raise SetupError(f"no merge '{name}'; there are {', '.join(sorted(self._known))}")
+        return self._known[name]
+
+
+def by_field(name: str, fields: Mapping[str, Merge], others: Merge | None) -> Merge:
+    """A merge of records: each field by its own op, the rest by `others` or the newer wins."""
+    ops = [*fields.values(), *([others] if others else [])]
+
+    def op_of(field: str, value: Any) -> Merge | None:
+        if field in fields:
+            return fields[field]
+        fits = isinstance(value, (int, float, list, dict)) and not isinstance(value, bool)
+        return others if others is not None and fits else None
+
+    def lift(record: Any) -> Any:
+        if not isinstance(record, dict):
+            return record
+        return {k: op.lift(v) if (op := op_of(k, v)) else v for k, v in record.items()}
+
+    def merge(older: Any, newer: Any) -> Any:
+        if not isinstance(older, dict) or not isinstance(newer, dict):
+            return newer
+        out = dict(older)
+        for field, value in newer.items():
+            op = op_of(field, value)
+            before = older.get(field)
+            known = op is not None and before is not None and type(before) is type(value)
+            mixed = isinstance(before, (int, float)) and isinstance(value, (int, float))
+            out[field] = op.merge(before, value) if op and (known or mixed) else value
+        return out
+
+    def show(record: Any) -> Any:
+        if not isinstance(record, dict):
+            return record
+        return {k: op.show(v) if (op := op_of(k, v)) else v for k, v in record.items()}
+
+    shows = any(op.show is not _same for op in ops)
+    lifts = any(op.lift is not _same for op in ops)
+    return Merge(
+        name,
+        merge,
+        idempotent=all(op.idempotent for op in ops),
+        lift=lift if lifts else _same,
+        show=show if shows else _same,
+    )
+
+
+def window(names: Iterable[str]) -> Merge:
+    """A client's own aggregate: numbers as the named statistics since its last update."""
+    wanted = tuple(dict.fromkeys(names))
+    unknown = [n for n in wanted if n not in WINDOW_SHOWS]
+    if unknown or not wanted:
+        raise SetupError(f"no aggregate '{', '.join(unknown)}'; use {', '.join(WINDOW_SHOWS)}")
+    base = STOCK["stats"]
+    stats = Merge("stats", base.merge, lift=base.lift, show=_show_stats(wanted))
+
+    def lift(record: Any) -> Any:
+        if not isinstance(record, dict):
+            return record
+        return {k: stats.lift(v) if _number(v) else v for k, v in record.items()}
+
+    def merge(older: Any, newer: Any) -> Any:
+        if not isinstance(older, dict) or not isinstance(newer, dict):
+            return newer
+        both = {k: stats.merge(older[k], v) for k, v in newer.items() if _stats(older.get(k), v)}
+        return {**older, **newer, **both}
+
+    def show(record: Any) -> Any:
+        if not isinstance(record, dict):
+            return record
+        return {k: stats.show(v) if _stats(v, v) else v for k, v in record.items()}
+
+    return Merge(f"window({','.join(wanted)})", merge, lift=lift, show=show)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _stats(a: Any, b: Any) -> bool:
+    return isinstance(a, dict) and isinstance(b, dict) and "m2" in a and "m2" in b
+
+
+def check_laws(merge: Merge, samples: tuple[Any, ...]) -> None:
+    """Associative always; commutative, idempotent and inverse where declared."""
+    if len(samples) < 2:
+        raise SetupError(f"merge '{merge.name}': give at least two samples to check it with")
+    lifted = [merge.lift(s) for s in samples]
+    for a, b, c in itertools.product(lifted, repeat=3):
+        left, right = merge.merge(merge.merge(a, b), c), merge.merge(a, merge.merge(b, c))
+        _hold(merge, "associative", equal(left, right), (a, b, c))
+    for a, b in itertools.product(lifted, repeat=2):
+        both = merge.merge(a, b)
+        if merge.commutative:
+            _hold(merge, "commutative", equal(both, merge.merge(b, a)), (a, b))
+        if merge.idempotent:
+            _hold(merge, "idempotent", equal(merge.merge(both, b), both), (a, b))
+        if merge.inverse is not None:
+            _hold(merge, "invertible", equal(merge.inverse(both, a), b), (a, b))
+    for a in lifted if merge.idempotent else ():
+        _hold(merge, "idempotent", equal(merge.merge(a, a), a), (a,))
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Equality that forgives rounding of floats, at any depth."""
+    if isinstance(a, float) or isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(equal, a, b))
+    return bool(a == b)
+
+
+def _hold(merge: Merge, law: str, holds: bool, shown: tuple[Any, ...]) -> None:
+    if not holds:
+        values = ", ".join(repr(v) for v in shown)
+        raise SetupError(f"merge '{merge.name}' is not {law}: {values} shows it")

@@ -1,0 +1,90 @@
+import asyncio
+
+import pytest
+
+from edgewise.edge.calls import CALLS_MAX, Calls
+from edgewise.errors import ProtocolError
+from edgewise.wire import frames
+from edgewise.wire.codes import Code
+
+
+class Answers:
+    """Stands where a session stands: takes what would go out."""
+
+    principal = None
+
+    def __init__(self):
+        self.out = []
+
+    def reply(self, request, body):
+        self.out.append((request, body))
+
+    def refuse(self, request, code, _reason):
+        self.out.append((request, code))
+
+    def ask(self, _path, _body, done):
+        self.done = done
+
+
+async def handle(_principal, path, body):
+    if body == "wait":
+        await asyncio.Event().wait()
+    if body == "bad":
+        raise ValueError("bad")
+    if body == "bug":
+        raise RuntimeError("bug")
+    if body == "no":
+        raise ProtocolError(Code.FORBIDDEN, "no")
+    return object() if body == "odd" else [path, body]
+
+
+def run(*bodies, path="echo/a"):
+    async def main():
+        calls, session = Calls(lambda: None), Answers()
+        calls.serve("echo/+", handle)
+        for i, body in enumerate(bodies):
+            calls.asked(session, frames.Request(i, path, body))
+        async with asyncio.timeout(10):
+            while len(session.out) < len(bodies) - bodies.count("wait"):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        calls.forget(session)
+        return session.out
+
+    return asyncio.run(main())
+
+
+def test_each_outcome_has_its_answer(caplog):
+    out = dict(run(1, "bad", "bug", "no", "odd"))
+    assert out == {
+        0: ["echo/a", 1],
+        1: Code.BAD_VALUE,
+        2: Code.BUSY,
+        3: Code.FORBIDDEN,
+        4: Code.BAD_VALUE,
+    }
+    assert "bug" in caplog.text
+
+
+def test_nobody_serves_the_path():
+    assert run(1, path="other") == [(0, Code.NOT_FOUND)]
+
+
+def test_waiting_requests_are_bounded():
+    out = run(*["wait"] * CALLS_MAX, "more")
+    assert out == [(CALLS_MAX, Code.BUSY)]
+
+
+def test_a_client_is_asked():
+    async def main():
+        calls, session = Calls(lambda: None), Answers()
+        task = asyncio.create_task(calls.ask(session, "who", None))
+        await asyncio.sleep(0)
+        session.done("me", None)
+        assert await task == "me"
+        task = asyncio.create_task(calls.ask(session, "who", None))
+        await asyncio.sleep(0)
+        session.done(None, ProtocolError(Code.NO_ANSWER, "gone"))
+        with pytest.raises(ProtocolError, match="gone"):
+            await task
+
+    asyncio.run(main())
