@@ -6,6 +6,7 @@ import pytest
 from tests.engines.spark.slices import case
 
 from edgewise.engines.live import LiveApp
+from edgewise.errors import StateError
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
@@ -44,3 +45,19 @@ def test_steps_of_any_size_with_restarts_in_between(tmp_path, seed):
     assert [(e.stream, e.ts, e.data) for e in found] == [
         (e.stream, e.ts, e.data) for e in expected
     ]
+
+
+def test_of_two_engines_on_one_directory_only_one_goes_on(tmp_path):
+    """One that was stopped for long comes back and does not know that another took its place."""
+    text, events, _ = case(1)
+    app = compile_app(text).app
+    layout = Layout(tmp_path)
+    _load(app, events, layout)
+    writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
+    old, new = (open_live(app, layout, writers, 1) for _ in range(2))
+    new.step(0)
+    with pytest.raises(StateError, match="written by another engine"):
+        old.step(0)
+    new.step(0)
+    for part in (old, new, *writers.values()):
+        part.close()

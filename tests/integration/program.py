@@ -92,7 +92,7 @@ class Program:
         try:
             until(lambda: self.process.poll() is not None and not self.alive(), timeout_s)
         except TimeoutError as error:
-            names = {pid: _command(pid) for pid in self.alive()}
+            names = {pid: command_of(pid) for pid in self.alive()}
             raise AssertionError(f"{error}: {names}; it said:\n{self.said}") from None
         return time.monotonic() - began_s
 
@@ -122,7 +122,7 @@ def until(condition: Callable[[], bool], timeout_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def _command(pid: int) -> str:
+def command_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
     except OSError:

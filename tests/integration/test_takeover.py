@@ -8,7 +8,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
-from tests.integration.program import Program, until
+from tests.integration.program import Program, command_of, until
 
 from edgewise.log.segment import SegmentReader
 from edgewise.node.layout import Layout
@@ -68,7 +68,12 @@ def totals_in_the_log(layout: Layout) -> list[int]:
         reader.close()
 
 
-def test_the_standby_takes_over_with_every_event_once(tmp_path):
+def engine_of(program: Program) -> int:
+    return next(pid for pid in program.alive() if "edgewise.node.engine" in command_of(pid))
+
+
+@pytest.mark.parametrize("its_engine", ["ends", "lingers", "hangs"])
+def test_the_standby_takes_over_with_every_event_once(tmp_path, its_engine):
     data = tmp_path / "data"
     (tmp_path / "sums.siddhi").write_text(APP)
     run = ("run", str(tmp_path / "sums.siddhi"), "--data", str(data), "--engine", "embedded")
@@ -85,9 +90,17 @@ def test_the_standby_takes_over_with_every_event_once(tmp_path):
         node.post(BATCH)
         until(lambda: node.total() == 2 * BATCH, START_S_MAX)
         node.post(BATCH)  # acknowledged, and perhaps not yet computed
+        engine = engine_of(first)
+        if its_engine != "ends":
+            os.kill(engine, signal.SIGSTOP)
         os.kill(first.process.pid, signal.SIGKILL)
+        if its_engine == "lingers":
+            second.wait_for_line("waiting for the last writer to end", START_S_MAX)
+            os.kill(engine, signal.SIGCONT)
         node = Node(second)
         node.post(BATCH)
+        if its_engine == "hangs":
+            os.kill(engine, signal.SIGCONT)
         until(lambda: quietly(node.total) == 4 * BATCH, START_S_MAX)
         first.all_gone_after_s(30)
         second.ctrl_c()

@@ -1,8 +1,16 @@
 """What only shows between the rooms: marks carry time through a silent stream."""
 
+import asyncio
+import io
+
+import pytest
+
+from edgewise.errors import LogLocked
 from edgewise.event.schema import Schema
 from edgewise.log.segment import SegmentReader, SegmentWriter
-from edgewise.node.serve import mark
+from edgewise.node import apps, serve
+from edgewise.node.serve import NodeConfig, mark
+from edgewise.node.terminal import Steps
 
 
 def test_a_mark_moves_the_clock_of_a_log_and_holds_no_event(tmp_path):
@@ -15,3 +23,23 @@ def test_a_mark_moves_the_clock_of_a_log_and_holds_no_event(tmp_path):
     assert (row["_kind"], row["k"], row["v"]) == (2, None, None)
     reader.close()
     writer.close()
+
+
+def test_a_writer_that_lost_the_lease_and_hangs_is_fenced(tmp_path, monkeypatch):
+    monkeypatch.setattr(serve, "LINGER_S", 0.1)
+    (tmp_path / "app.siddhi").write_text(
+        "define stream S (v int);\nfrom S select v insert into O;\n"
+    )
+    config = NodeConfig(app=tmp_path / "app.siddhi", data=tmp_path / "data")
+    loaded = apps.load(config.app)
+    serving = serve.Serving(config, loaded, Steps(io.StringIO()))
+    stream = loaded.app.stream("S")
+    old = SegmentWriter.open(serving.layout.log("S"), stream.schema)
+    mark(old, 1_000)
+    new = asyncio.run(serving._open_log(stream))
+    with pytest.raises(LogLocked, match="took over"):
+        mark(old, 2_000)
+    mark(new, 3_000)
+    assert new.head.offset == 2
+    new.close()
+    old.close()

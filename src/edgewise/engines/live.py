@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 
 from edgewise.engines.host import Cut, Job, by_stream, fit, run_part
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
+from edgewise.errors import StateError
 from edgewise.event.arrow import KIND, TS
 from edgewise.event.event import Kind
 from edgewise.log.api import LogWriter
+from edgewise.log.files import sync_directory
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.keys import split
 
@@ -106,6 +108,8 @@ class LiveApp:
 
     def _recover(self) -> Cut:
         """The last step, done again: it may have been cut off anywhere."""
+        for rest in self._steps.glob("*.tmp"):
+            rest.unlink(missing_ok=True)
         numbers = sorted(int(p.stem) for p in self._steps.glob("*.json"))
         if not numbers:
             earliest = self.inputs.earliest()
@@ -117,13 +121,22 @@ class LiveApp:
         return last
 
     def _write_down(self, cut: Cut) -> None:
+        """A step is written down once: of two engines that do not know of each other, one ends."""
         path = self._steps / f"{cut.batch_id}.json"
-        temporary = path.with_suffix(".tmp")
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
         with temporary.open("w") as file:
             json.dump(dataclasses.asdict(cut), file)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            raise StateError(
+                f"{path} was written by another engine on this data directory"
+            ) from None
+        finally:
+            temporary.unlink()
+        sync_directory(self._steps)
         (self._steps / f"{cut.batch_id - STEPS_KEPT}.json").unlink(missing_ok=True)
 
 

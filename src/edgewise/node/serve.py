@@ -16,6 +16,7 @@ from typing import Any
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.feed import Feed
 from edgewise.edge.server import Edge
+from edgewise.errors import LogLocked
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
@@ -29,10 +30,12 @@ from edgewise.node.ends import Ends
 from edgewise.node.layout import Layout
 from edgewise.node.rates import Rates
 from edgewise.node.terminal import Steps
+from edgewise.plan.nodes import Stream
 
 RATES_EVERY_S = 0.5
 MARK_EVERY_S = 1.0  # an idle stream still carries time
 RETAIN_EVERY_S = 60.0
+LINGER_S, LINGER_POLL_S = 5.0, 0.5  # how long the last writer may take to end
 
 
 class WallClock:
@@ -76,18 +79,30 @@ class Serving:
 
     async def open_logs(self) -> None:
         for stream in self.app.outputs:  # made here, so that the edge may tail them at once
-            SegmentWriter.open(
-                self.layout.log(stream.name), stream.schema, self.config.log
-            ).close()
+            (await self._open_log(stream)).close()
         for stream in self.app.inputs:
-            log = self.layout.log(stream.name)
-            self.writers[stream.name] = SegmentWriter.open(log, stream.schema, self.config.log)
+            self.writers[stream.name] = await self._open_log(stream)
         self.steps.say("log", str(self.config.data))
         self.edge_port = await self.edge.start(self.config.host, self.config.edge_port)
         for stream_name, sink in self.ends.topics:
             feed = Feed(self.edge, SegmentReader.open(self.layout.log(stream_name)), sink)
             feed.start()
             self.feeds.append(feed)
+
+    async def _open_log(self, stream: Stream) -> SegmentWriter:
+        """The lease is ours, so whoever still writes has lost it: the engine of a node that was
+        killed ends by itself, and one that hangs is fenced.
+        """
+        log = self.layout.log(stream.name)
+        deadline = time.monotonic() + LINGER_S
+        while time.monotonic() < deadline:
+            try:
+                return SegmentWriter.open(log, stream.schema, self.config.log)
+            except LogLocked as error:
+                self.steps.say("log", f"waiting for the last writer to end: {error}")
+                await asyncio.sleep(LINGER_POLL_S)
+        self.steps.say("log", f"took {log} over from a writer that hangs")
+        return SegmentWriter.open(log, stream.schema, self.config.log, take_over=True)
 
     async def promote(self) -> None:
         self.door = HttpDoor(self.writers, WallClock(), http_config(self.ends.sources))
