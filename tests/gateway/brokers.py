@@ -1,10 +1,12 @@
 """Real brokers as child processes on free ports, for integration tests."""
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 def free_port():
@@ -63,3 +65,55 @@ def mosquitto(directory, *extra):
         yield broker
     finally:
         broker.stop()
+
+
+class RabbitMq:
+    """Starts in seconds; one for a whole test module."""
+
+    def __init__(self, directory):
+        self.port = free_port()
+        self.url = f"amqp://guest:guest@127.0.0.1:{self.port}/"
+        node = f"edgewise{self.port}@localhost"
+        (directory / "enabled").write_text("[].")
+        (directory / "rabbit.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}\ndisk_free_limit.absolute = 1MB\n"
+        )
+        self._environment = {
+            "HOME": str(directory),
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "RABBITMQ_NODENAME": node,
+            "RABBITMQ_CONFIG_FILE": str(directory / "rabbit.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(directory / "enabled"),
+            "RABBITMQ_MNESIA_BASE": str(directory / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(directory / "log"),
+            "RABBITMQ_DIST_PORT": str(free_port()),
+            "ERL_EPMD_PORT": str(free_port()),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+        }
+        self._program = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # the one on PATH changes the user
+        self._process = None
+
+    def start(self):
+        # A process group: the script, the virtual machine and its port mapper end together.
+        self._process = subprocess.Popen(
+            [self._program],
+            env=self._environment,
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for_port(self.port, self._process, 120)
+
+    def stop(self):
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGTERM)
+            self._process.wait(60)
+            self._process = None
+            subprocess.run(
+                ["epmd", "-kill"],
+                env=self._environment,
+                check=False,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )

@@ -88,11 +88,13 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 
 # type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
 SOURCES: dict[str, str] = {
+    "amqp": "edgewise.gateway.amqp:AmqpSource",
     "file": "edgewise.gateway.file:FileSource",
     "mqtt": "edgewise.gateway.mqtt:MqttSource",
     "zeromq": "edgewise.gateway.zeromq:ZeroMqSource",
 }
 SINKS: dict[str, str] = {
+    "amqp": "edgewise.gateway.amqp:AmqpSink",
     "mqtt": "edgewise.gateway.mqtt:MqttSink",
     "zeromq": "edgewise.gateway.zeromq:ZeroMqSink",
 }
