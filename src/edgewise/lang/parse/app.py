@@ -59,12 +59,12 @@ class Apps(Definitions):
 
 def parse_app(report: Report) -> App:
     """The tree of the report's source; problems go to the report."""
-    return _parser(report).app()
+    return open_parser(report).app()
 
 
 def parse_on_demand(report: Report) -> OnDemand | None:
     """One on-demand query, None where it could not be read."""
-    parser = _parser(report)
+    parser = open_parser(report)
     found: OnDemand | None = None
     with parser.recovering():
         found = parser.on_demand()
@@ -76,7 +76,7 @@ def parse_on_demand(report: Report) -> OnDemand | None:
 
 def parse_expression(report: Report) -> Expression | None:
     """One expression alone, None where it could not be read."""
-    parser = _parser(report)
+    parser = open_parser(report)
     found: Expression | None = None
     with parser.recovering():
         found = parser.expression()
@@ -85,7 +85,14 @@ def parse_expression(report: Report) -> Expression | None:
     return None if report.failed else found
 
 
-def _parser(report: Report) -> Apps:
+def parse_for_layout(report: Report) -> Apps:
+    """The parser after it has read an app: its tokens, comments and what each sign was."""
+    parser = open_parser(report)
+    parser.app()
+    return parser
+
+
+def open_parser(report: Report) -> Apps:
     tokens, comments = tokenize(report)
     parser = Apps(tokens, report)
     parser.comments = tuple(comments)

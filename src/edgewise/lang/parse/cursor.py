@@ -25,6 +25,7 @@ class Cursor:
         self.token = tokens[0]
         self.depth = 0
         self.keywords: set[int] = set()  # indexes of tokens that were read as keywords
+        self.roles: dict[int, str] = {}  # of signs that the formatter cannot tell apart alone
         self._tried: set[str] = set()  # words that would have been legal here
 
     def advance(self) -> Token:
@@ -34,6 +35,10 @@ class Cursor:
             self.token = self.tokens[self.index]
         self._tried.clear()
         return token
+
+    def mark(self, role: str) -> None:
+        """Tell the formatter what the sign at hand is."""
+        self.roles[self.index] = role
 
     def peek(self, ahead: int = 1) -> Token:
         return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]

@@ -43,6 +43,7 @@ class Definitions(Queries):
 
     def _shape(self, what: str) -> tuple[Name, tuple[Column, ...]]:
         name = self.stream_name(f"the name of the {what}")
+        self.mark("shape")
         self.expect_op("(")
         columns = [self._column()]
         while self.take_op(","):

@@ -140,7 +140,10 @@ class Expressions(Cursor):
 
     def _number(self) -> Expression:
         start = self.token.start
-        sign = self.advance().value if self.at_op("-", "+") else ""
+        sign = ""
+        if self.at_op("-", "+"):
+            self.mark("sign")
+            sign = self.advance().value
         if self.token.kind not in NUMBERS:
             self.fail("a number", "only a literal takes a sign; write (0 - x) for the rest")
         token = self.token
@@ -227,6 +230,7 @@ class Expressions(Cursor):
             return None
         self.advance()
         if self.take_word("last"):
+            self.mark("tight")
             index = -1 - (self.expect_count("an index") if self.take_op("-") else 0)
         else:
             index = self.expect_count("an index")

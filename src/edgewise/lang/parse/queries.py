@@ -180,6 +180,7 @@ class Queries(States):
     def _assignment(self) -> Assignment:
         start = self.token.start
         target = self.attribute()
+        self.mark("assign")
         self.expect_op("=")
         return Assignment(target, self.expression(), self.since(start))
 

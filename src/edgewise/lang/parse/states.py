@@ -150,10 +150,13 @@ class States(Sources):
         start = element.at[0]
         if self.at_op(*SHORT_COUNTS):
             self._short_count = self.token.at
+            self.mark("tight")
             least, most = SHORT_COUNTS[self.advance().value]
             return Count(element, least, most, self.since(start))
-        if not self.take_op("<"):
+        if not self.at_op("<"):
             return element
+        self.mark("tight")
+        self.advance()
         at = self.token.at
         low = self.expect_count("a count") if self.token.kind is Kind.INT else None
         high = low
@@ -161,6 +164,7 @@ class States(Sources):
             high = self.expect_count("a count") if self.token.kind is Kind.INT else None
         if low is None and high is None:
             self.fail("a count such as <2>, <1:3>, <2:> or <:5>")
+        self.mark("close")
         self.expect_op(">")
         least = low or 0
         if high is not None and high < least:
