@@ -83,7 +83,8 @@ def test_history_is_bounded_and_what_outlived_its_ttl_stays_away(edge):
     feed = Feed(edge, log.reader(), TopicSink.of({"path": "alerts/{ip}", "ttl": "1 hour"}))
     feed.start()
     assert feed.caught_up.wait(WAIT_S)
-    assert {t.path for t in edge.fanout.tree} == {"alerts/a", "alerts/b"}
+    paths = {t.path for t in edge.fanout.tree if not t.path.startswith("$")}
+    assert paths == {"alerts/a", "alerts/b"}
     feed.stop()
     short = Feed(edge, log.reader(), TopicSink.of({"path": "x/{ip}"}), history_rows_max=1)
     short.start()

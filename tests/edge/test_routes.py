@@ -6,6 +6,7 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate
 from edgewise.edge.routes import Routes, Stats
+from edgewise.edge.telemetry import Telemetry
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request
 
@@ -14,10 +15,16 @@ from edgewise.edge.transports.http import Request
 def routes(tmp_path):
     (tmp_path / "index.html").write_text("<p>hi</p>")
     fanout = Fanout(TopicTree(10))
+    telemetry = Telemetry()
+    telemetry.age("fx", 3000)
     fanout.publish("fx/eur", {"bid": 1.5}, now_us=0, offset=41, at_us=7, epoch=2)
     fanout.publish("fx/usd", {"bid": 2}, now_us=0, offset=42, at_us=8, epoch=2)
     return Routes(
-        EdgeConfig(assets=(("/", tmp_path),)), fanout.tree, Gate(), lambda: Stats(sessions=3)
+        EdgeConfig(assets=(("/", tmp_path),)),
+        fanout.tree,
+        Gate(),
+        telemetry,
+        lambda: Stats(sessions=3),
     )
 
 
@@ -39,6 +46,7 @@ def test_a_selector_answers_all_it_names(routes):
 def test_health_metrics_assets_and_what_is_not_there(routes):
     assert json.loads(get(routes, "/healthz").body)["status"] == "ok"
     assert b"edgewise_edge_sessions 3" in get(routes, "/metrics").body
+    assert b'age_seconds_bucket{topic="fx",le="0.005"} 1' in get(routes, "/metrics").body
     assert b"edgewise_edge_published_total 0" in get(routes, "/metrics").body
     assert get(routes, "/").body == b"<p>hi</p>"
     assert get(routes, "/nothing").status == 404

@@ -18,12 +18,16 @@ class Talk:
         self.config = EdgeConfig(**config)
         self.gate = Gate(self.config.verifier)
         self.requests = []
+        self.ages = []
         self.session = Session("s1", self, now_us=0)
         if hello:
             self.welcome = self.say(frames.Hello(1))[0]
 
     def asked(self, session, frame):
         self.requests.append((session, frame))
+
+    def aged(self, group, age_us):
+        self.ages.append((group, age_us))
 
     def say(self, frame, now_us=0):
         self.session.receive(codec.encode(frame), now_us)
@@ -254,3 +258,16 @@ def test_the_tighter_budget_of_client_and_principal_holds():
     free = Talk()
     assert free.session.principal is ANYONE
     assert free.session.outbox.budget is None
+
+
+def test_an_acknowledgement_measures_the_age_of_what_it_covers():
+    talk = Talk()
+    talk.say(frames.Subscribe(1, "a/#"))
+    for i in range(3):
+        talk.fanout.publish("a/1", {"v": i}, now_us=0, offset=i, at_us=1000 * i)
+        talk.hear()
+    talk.say(frames.Ack(2), 5000)
+    assert talk.ages == [("a", 4000)]
+    talk.say(frames.Ack(3), 7000)
+    assert talk.ages == [("a", 4000), ("a", 5000)]
+    assert talk.session.age_us == 5000

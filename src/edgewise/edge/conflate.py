@@ -24,7 +24,11 @@ from edgewise.wire import codec
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Error, Gone, How, Paused, Remove, Stale
 
+SAMPLES_MAX = 64  # updates whose age is measured at the next acknowledgement
 CANDIDATES_MAX = 512  # pending topics that one choice looks at, oldest pending first
+
+
+Sample = tuple[int, int, str]  # number of the update, its capture time, its topic's first segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ class Outbox:
         self.control_bytes = 0
         self.overflowed = False
         self.updates_sent = 0
+        self.bytes_sent = 0
         self.conflated = 0
         self._control: deque[bytes] = deque()
         self._pending: dict[Hashable, tuple[Slot, Change | None]] = {}
@@ -119,6 +124,7 @@ class Outbox:
         self._queue_max = queue_max
         self._control_bytes_max = control_bytes_max
         self._refused = False
+        self._samples: deque[Sample] = deque()
 
     @property
     def pending(self) -> int:
@@ -261,7 +267,13 @@ class Outbox:
                     break
         if self.budget is not None:
             self.budget.spend(size, updates)
+        self.bytes_sent += size
         return out
+
+    def acknowledged(self, updates: int) -> Iterator[Sample]:
+        """The samples among the first `updates` updates of this session."""
+        while self._samples and self._samples[0][0] <= updates:
+            yield self._samples.popleft()
 
     def _order(self, room: int, now_us: int) -> list[Hashable]:
         """In order of arrival when all fit, else by weight x age / bytes."""
@@ -325,6 +337,11 @@ class Outbox:
         if not slot.told and topic.stale_us:
             out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
         topic.size = len(frame)
+        topic.sent_updates += 1
+        topic.sent_bytes += len(frame)
+        if slot.sent is not None and len(self._samples) < SAMPLES_MAX:
+            # First sight of a topic says how old its value is, not how long we took.
+            self._samples.append((self.updates_sent + 1, held.at_us, topic.segments[0]))
         slot.told = True
         slot.sent = held
         slot.due_us = now_us + slot.gap_us

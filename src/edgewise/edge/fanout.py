@@ -111,6 +111,10 @@ class Fanout:
                     outbox.detach(slot.topic, Gone.UNSUBSCRIBED)
         self.dirty[outbox] = None
 
+    def wanted(self, path: tuple[str, ...]) -> bool:
+        """Whether anybody would see a topic here."""
+        return next(self._selectors.match(path), None) is not None
+
     def recheck(self, outbox: Outbox) -> None:
         """Permissions changed: what may no longer be read goes."""
         for slot in list(outbox.slots.values()):

@@ -18,6 +18,7 @@ import msgspec
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.gate import Gate, Principal
+from edgewise.edge.telemetry import Telemetry
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request, Response, assets, problem
 from edgewise.errors import ProtocolError
@@ -44,9 +45,15 @@ class Stats:
 
 class Routes:
     def __init__(
-        self, config: EdgeConfig, tree: TopicTree, gate: Gate, stats: Callable[[], Stats]
+        self,
+        config: EdgeConfig,
+        tree: TopicTree,
+        gate: Gate,
+        telemetry: Telemetry,
+        stats: Callable[[], Stats],
     ) -> None:
         self._tree = tree
+        self._telemetry = telemetry
         self._gate = gate
         self._stats = stats
         self._assets = assets(config.assets)
@@ -82,6 +89,7 @@ class Routes:
                 f"# TYPE edgewise_edge_{name}{suffix} {kind}",
                 f"edgewise_edge_{name}{suffix} {getattr(stats, name)}",
             ]
+        lines += self._telemetry.lines(self._tree)
         body = ("\n".join(lines) + "\n").encode()
         return Response(HTTPStatus.OK, body, "text/plain; version=0.0.4; charset=utf-8")
 

@@ -8,12 +8,14 @@ has at most one pending value per topic here and a few kilobytes below.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import secrets
 import ssl
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -25,6 +27,7 @@ from edgewise.edge.gate import Gate, demand_authentication
 from edgewise.edge.merge import Merge
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.session import Session
+from edgewise.edge.telemetry import Telemetry, session_record
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.emulated import PollCarrier, no_session, unpack
@@ -34,6 +37,9 @@ from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
 
 Carrier = Connection | PollCarrier
+TELL_MS = 1000  # how often the edge publishes its own figures
+SESSIONS_TOLD_MAX = 200
+SYSTEM_TOPIC = Policy(ttl_ms=5000)
 
 
 def now_us() -> int:
@@ -65,16 +71,20 @@ class Edge:
         self.gate = Gate(
             self.config.verifier, self.config.origins, self.config.principal_sessions_max
         )
+        self.telemetry = Telemetry()
         self.now_us = now_us
         self.carriers: dict[Outbox, Carrier] = {}
         self._by_name: dict[str, Carrier] = {}
         self._open: set[Connection] = set()
         self._calls = Calls(self.flush_soon)
-        self._routes = Routes(self.config, self.fanout.tree, self.gate, lambda: self.stats)
+        self._routes = Routes(
+            self.config, self.fanout.tree, self.gate, self.telemetry, lambda: self.stats
+        )
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flush_handle: asyncio.Handle | None = None
         self._sweep_handle: asyncio.Handle | None = None
+        self._told_us = 0
         self._totals = Stats()
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
@@ -244,8 +254,27 @@ class Edge:
                 carrier.tick(now)
                 if carrier.over:
                     self._end(carrier)
+        self._tell_about_ourselves(now)
         self.flush_soon()
         self._sweep_later()
+
+    def _tell_about_ourselves(self, now: int) -> None:
+        if now - self._told_us < TELL_MS * 1000:
+            return
+        self._told_us = now
+        figures = self.telemetry.look(asdict(self.stats), now)
+        tell = partial(self.fanout.publish, now_us=now, offset=now, at_us=now, policy=SYSTEM_TOPIC)
+        tell("$sys/edge", figures)
+        if self.fanout.wanted(("$sys", "sessions", "0")):
+            for i, carrier in enumerate(
+                itertools.islice(self.carriers.values(), SESSIONS_TOLD_MAX)
+            ):
+                if carrier.session is not None:
+                    below = carrier.unsent_bytes()
+                    tell(f"$sys/sessions/{i}", session_record(carrier.session, below, now))
+
+    def aged(self, group: str, age_us: int) -> None:
+        self.telemetry.age(group, age_us)
 
     def joined(self, connection: Connection) -> bool:
         self._open.add(connection)

@@ -41,6 +41,7 @@ class Place(Protocol):
     gate: Gate
 
     def asked(self, session: Session, frame: frames.Request) -> None: ...
+    def aged(self, group: str, age_us: int) -> None: ...
 
 
 class Session:
@@ -54,6 +55,7 @@ class Session:
         self.heard_us = now_us
         self.pinged_us = now_us
         self.rtt_us = 0
+        self.age_us = 0
         self.client = ""
         self.principal = NOBODY
         self._grammar = Grammar(Side.SERVER, config.frame_bytes_max)
@@ -220,6 +222,11 @@ class Session:
             return
         self._fanout.unsubscribe(self.outbox, frame.id, selector)
 
+    def _ack(self, frame: frames.Ack, now_us: int) -> None:
+        for _, at_us, group in self.outbox.acknowledged(frame.updates):
+            self.age_us = now_us - at_us
+            self._place.aged(group, self.age_us)
+
     def _resume(self, frame: frames.Resume, _now_us: int) -> None:
         slot = self.outbox.slots.get(frame.alias)
         if slot is not None and slot.told:
@@ -300,6 +307,7 @@ class Session:
         frames.Hello: _hello,
         frames.Subscribe: _subscribe,
         frames.Unsubscribe: _unsubscribe,
+        frames.Ack: _ack,
         frames.Resume: _resume,
         frames.Pace: _pace,
         frames.Ping: _ping,

@@ -114,6 +114,8 @@ class Topic:
         "path",
         "policy",
         "segments",
+        "sent_bytes",
+        "sent_updates",
         "size",
         "slots",
         "stale_us",
@@ -139,6 +141,8 @@ class Topic:
         self.history: deque[Change] = deque()
         self.whole_from = -1
         self.size = SIZE_GUESS  # of the last frame; the scheduler's estimate of the next
+        self.sent_updates = 0
+        self.sent_bytes = 0
         self.stale_us = 0
         self.deadline_us = 0
         self.armed_us = 0  # the one entry of the deadline heap that counts
