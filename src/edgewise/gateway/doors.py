@@ -95,6 +95,8 @@ SOURCES: dict[str, str] = {
 }
 SINKS: dict[str, str] = {
     "amqp": "edgewise.gateway.amqp:AmqpSink",
+    "file": "edgewise.gateway.file_sink:FileSink",
+    "http": "edgewise.gateway.webhook:HttpSink",
     "mqtt": "edgewise.gateway.mqtt:MqttSink",
     "zeromq": "edgewise.gateway.zeromq:ZeroMqSink",
 }

@@ -1,0 +1,123 @@
+"""A file as a sink: one line for each row, each row once.
+
+What was delivered and how long the file was then are saved together, in `<path>.position`, after
+the lines are on the disk. A start cuts the file back to that length: lines of a batch that a crash
+left behind are removed and written again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from edgewise.errors import SetupError
+from edgewise.event.schema import Schema
+from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec
+from edgewise.log.api import LogReader
+
+_TEXT_MAPS = {"json", "csv", "text"}
+
+
+class _Position:
+    """The cursor of a file: an offset and the length that belongs to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._place = path.with_name(path.name + ".position")
+        self._saved = -1
+
+    def load(self) -> int:
+        return self._saved
+
+    def cut(self, fd: int) -> None:
+        """Bring the file back to the length of the last save."""
+        try:
+            offset, length = map(int, self._place.read_text().split())
+        except FileNotFoundError:
+            offset, length = -1, 0
+        size = os.fstat(fd).st_size
+        if offset < 0 and size:
+            raise SetupError(f"{self._path} exists and was not written by this sink; move it away")
+        if size < length:
+            raise SetupError(
+                f"{self._path} has {size} bytes and should have {length}: it was changed; "
+                f"move it and {self._place.name} away"
+            )
+        os.ftruncate(fd, length)
+        self._saved = offset
+
+    def save(self, offset: int) -> None:
+        young = self._place.with_name(self._place.name + ".new")
+        young.write_text(f"{offset} {self._path.stat().st_size}")
+        young.replace(self._place)
+
+
+class FileSink:
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "path": Option("the file; it is created, with its directory, where it is not there", None),
+    }
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (Guarantee.EFFECTIVELY_ONCE,)
+
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        if not options["path"] or options["path"].endswith("/"):
+            raise BadSpec(f"path='{options['path']}' is no file", "path")
+
+    def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
+        del cursor  # the file has its own, since both must be saved at once
+        if spec.map.type not in _TEXT_MAPS:
+            raise BadSpec(f"a file of lines is mapped as json, csv or text, not {spec.map.type}")
+        self._header = self._header_of(spec.map, schema)
+        self._path = Path(spec.options["path"])
+        self._position = _Position(self._path)
+        self._drain = Drain(spec, schema, reader, self._position)
+        self.stats = self._drain.stats
+        self._fd = -1
+
+    @staticmethod
+    def _header_of(spec: MapSpec, schema: Schema) -> bytes:
+        if spec.type != "csv":
+            return b""
+        names = spec.attributes or schema.names
+        delimiter = spec.options.get("delimiter", ",").replace("\\t", "\t")
+        return delimiter.join(names).encode() + b"\n"
+
+    async def start(self) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as bad:
+            raise SetupError(f"{self._path} cannot be written: {bad.strerror}") from bad
+        try:
+            self._position.cut(self._fd)
+        except SetupError:
+            os.close(self._fd)
+            self._fd = -1
+            raise
+        self._drain.start(self._deliver)
+
+    async def stop(self) -> None:
+        await self._drain.stop()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    async def _deliver(self, messages: list[Message]) -> None:
+        await asyncio.to_thread(self._write, messages)
+
+    def _write(self, messages: list[Message]) -> None:
+        before = os.fstat(self._fd).st_size
+        lines = b"".join(m.payload.replace(b"\n", b" ") + b"\n" for m in messages)
+        data = lines if before else self._header + lines
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+            os.fsync(self._fd)
+        except OSError as bad:
+            os.ftruncate(self._fd, before)
+            raise Undelivered(f"{self._path}: {bad.strerror}") from bad
