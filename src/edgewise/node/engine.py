@@ -7,6 +7,7 @@ Each line on stdout is a JSON object: {"step": text} or {"progress": {...}}.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import signal
@@ -97,23 +98,29 @@ def _spark(
     tell(step="starting the JVM (a few seconds)")
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
     from edgewise.engines.spark.session import start
+    from edgewise.engines.spark.warm import warm_up
 
     layout = Layout(arguments.data)
     spark = start(arguments.master, scratch=layout.scratch)
-    tell(step=f"Spark {spark.version} is up on {arguments.master}; starting the query")
+    tell(step=f"Spark {spark.version} is up on {arguments.master}; warming up")
+    config = SparkConfig(partitions=arguments.partitions, rows_max=arguments.max_rows)
+    warm_up(spark, app, config, layout.scratch)
+    tell(step="starting the query")
     job = SparkApp(
         spark,
         app,
         logs={s.name: layout.log(s.name) for s in app.inputs},
         writers=writers,
         checkpoint=layout.checkpoint(app.name),
-        config=SparkConfig(partitions=arguments.partitions, rows_max=arguments.max_rows),
+        config=config,
     )
     query = job.stream()
     tell(step="query running", ready=True)
     try:
         while not stopping.wait(PROGRESS_EVERY_S) and query.isActive:
-            tell(progress={"batches": job.progress.batches, "rows_out": job.progress.rows_out})
+            last = query.lastProgress
+            phases = dict(last.durationMs) if last is not None else {}
+            tell(progress=dataclasses.asdict(job.progress) | {"batch_ms": phases})
         failure = query.exception()
         if failure is not None:
             tell(failed=str(failure))

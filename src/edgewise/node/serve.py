@@ -186,6 +186,9 @@ class Serving:
             self.steps.say(self.config.engine, message["step"])
         if "failed" in message:
             self.steps.say("engine", f"failed: {message['failed']}")
+        if "progress" in message:
+            now_us = WallClock().now_us()
+            self.edge.publish("$sys/engine", message["progress"], offset=now_us, at_us=now_us)
         if message.get("ready"):
             self.ready.set()
 

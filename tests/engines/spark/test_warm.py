@@ -1,0 +1,15 @@
+import pytest
+
+from edgewise.engines.spark.engine import SparkConfig
+from edgewise.engines.spark.warm import warm_up
+from edgewise.lang import compile_app
+
+
+@pytest.mark.spark
+def test_warming_up_leaves_nothing_behind(spark, tmp_path):
+    app = compile_app(
+        "define stream S (k string, v int);"
+        "from S[v > 1]#window.time(1 sec) select k, sum(v) as n group by k insert into O;"
+    ).app
+    warm_up(spark, app, SparkConfig(), tmp_path)
+    assert list(tmp_path.iterdir()) == []
