@@ -63,3 +63,50 @@ def test_a_stream_with_one_unfiltered_reader_is_not_filtered(spark):
     ).app
     [fragment] = split(app)
     assert wanted(app, fragment, "S", "s0_") is None
+
+
+STATELESS = """
+define stream S (a int, b int, x double, s string);
+define stream U (a int, b int, x double, s string);
+from S[a > 0 or x + x >= 1.0] select a, a + b as c, s == 'x' as same, x * 2.0 as y insert into M;
+from S select b as a, b * b as c, not (s is null) as same, x as y insert into O;
+from M[c < 5 or same] select a, c - 1 as c, same, y insert into O;
+from U[b != a or x != x] select a, b as c, a == b and s == 'y' as same, x as y insert into O;
+"""
+
+
+def test_a_fragment_without_state_is_spark_expressions_and_gives_the_same_rows(spark, tmp_path):
+    import dataclasses
+
+    from edgewise.engines.spark.native import projections
+    from edgewise.event.event import Event
+    from edgewise.node.replay import replay
+
+    app = compile_app(STATELESS).app
+    [fragment] = split(app)
+    assert len(projections(app, fragment, {"S": "s0_", "U": "s1_"})) == 4
+    events = [Event("SU"[i % 2], i, row) for i, row in enumerate(ROWS)]
+
+    def rows(engine):
+        return [repr(dataclasses.replace(e, at=0)) for e in replay(app, events, engine)]
+
+    expected = rows("embedded")
+    assert len(expected) > 200
+    assert rows("batch") == expected
+    assert rows("spark") == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from S select a / b as c insert into O;",
+        "from S select str:length(s) as c insert into O;",
+        "from S select a as c having c > 1 insert into O;",
+    ],
+)
+def test_what_is_not_proven_equal_stays_with_the_kernel(spark, query):
+    from edgewise.engines.spark.native import projections
+
+    app = compile_app(f"define stream S (a int, b int, x double, s string); {query}").app
+    [fragment] = split(app)
+    assert projections(app, fragment, {"S": "s0_"}) == []

@@ -14,6 +14,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from edgewise.engines import host
 from edgewise.engines.host import Cut, Job, by_stream, fit, run_part
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
 from edgewise.engines.spark import native
+from edgewise.engines.spark.native import Projection
 from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, KIND, TS
 from edgewise.event.event import Kind
@@ -86,6 +88,10 @@ class SparkApp:
         self.config = dataclasses.replace(config or SparkConfig(), partitions=began["partitions"])
         self.producer = f"spark:{began['id']}"  # another checkpoint starts its own sequence
         self.progress = Progress()
+        prefixes = {name: f"s{i}_" for i, name in enumerate(self.logs)}
+        self._projections = {
+            f.name: native.projections(app, f, prefixes) for f in self.fragments if f.stateless
+        }
 
     def stream(self, *, available_now: bool = False) -> StreamingQuery:
         """The running query; with `available_now` it ends at what is in the logs now."""
@@ -147,6 +153,8 @@ class SparkApp:
     def _run(self, frame: DataFrame, job: Job, rows: int) -> Any:
         """The fragment's rows of one batch, unsorted, as an Arrow table."""
         fragment = job.fragment
+        if projected := self._projections.get(fragment.name):
+            return self._project(frame, job, projected).toArrow()
         parts = self.config.partitions if fragment.keyed else 1
         wanted = self._wanted(frame, fragment).withColumn(host.PART, self._part(fragment, parts))
         order = [host.PART, OFFSET]
@@ -162,6 +170,30 @@ class SparkApp:
             wanted = wanted.repartitionById(parts, host.PART).sortWithinPartitions(*order)
         schema = from_arrow_schema(host.out_schema(job))
         return wanted.mapInArrow(_map_partitions(job), schema).toArrow()
+
+    def _project(self, frame: DataFrame, job: Job, projected: list[Projection]) -> DataFrame:
+        """A fragment without state, whole, in Spark's own expressions."""
+        targets = [s.name for s in job.outputs]
+        alive = frame.where(sf.col(KIND) != int(Kind.MARK))
+        parts = []
+        for seq, projection in enumerate(projected):
+            target = targets.index(projection.target)
+            fixed = {
+                host.OUT: sf.lit(target),
+                host.PHASE: sf.lit(1),
+                host.SEQ: sf.lit(seq),
+                KIND: sf.lit(int(Kind.CURRENT)),
+            }
+            kept = {name: sf.col(name) for name in (CLOCK, OFFSET, TS, AT)}
+            own = {f"o{target}_{n}": c for n, c in projection.columns.items()}
+            made = kept | fixed | own
+            columns = [
+                made.get(f.name, sf.lit(None)).cast(f.dataType).alias(f.name)
+                for f in from_arrow_schema(host.out_schema(job))
+            ]
+            place = sf.col(STREAM) == list(self.logs).index(projection.source)
+            parts.append(alive.where(place & projection.condition).select(*columns))
+        return reduce(DataFrame.unionAll, parts)
 
     def _wanted(self, frame: DataFrame, fragment: Fragment) -> DataFrame:
         """Rows of the fragment's inputs that some query may want."""

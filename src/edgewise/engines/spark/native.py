@@ -1,14 +1,19 @@
-"""Expressions of the plan as Spark columns, where they are proven equal; None where not.
+"""Parts of a plan as Spark columns, where they are proven equal; None where not.
 
 SiddhiQL's null rules differ from SQL's: a comparison with null is false (`!=` is true), `and` and
 `or` read null as false. Every boolean made here is therefore never null.
+Spark takes NaN for the largest number and equal to itself; here it compares as in Java.
+
+Two uses: a *prefix* filter keeps what nobody wants from crossing into Python, a *projection*
+replaces the kernel of a fragment without state.
 """
 
 from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -16,10 +21,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Arith, Compare, Const, Expr, Field, IsNull, Not, Or, walk
+from edgewise.plan.exprs import And, Arith, Compare, Const, Expr, Field, IsNull, Not, Or
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.inputs import Filter, StreamInput, streams_of
 from edgewise.plan.nodes import App, Query
+from edgewise.plan.outputs import EventType, InsertInto
 
 SPARK_TYPES = {
     AttrType.STRING: "string",
@@ -37,76 +43,75 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+# Division stays with the kernel: Spark divides whole numbers into doubles.
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+}
+_FLOATS = (AttrType.FLOAT, AttrType.DOUBLE)
+
+Columns = Mapping[str, Column]  # by name of attribute
 
 
-def column(expr: Expr, prefix: str) -> Column | None:
-    """`expr` over columns named `prefix` and the attribute."""
+def column(expr: Expr, columns: Columns) -> Column | None:
+    """`expr` over `columns`; None where it is not proven equal."""
     match expr:
         case Const() if expr.type in SPARK_TYPES:
             return sf.lit(expr.value).cast(SPARK_TYPES[expr.type])
         case Field() if expr.type in SPARK_TYPES:
-            return sf.col(f"`{prefix}{expr.name}`")
-        case Arith():
-            return _arith(expr, prefix)
-        case Compare():
-            return _compare(expr, prefix)
-        case And() | Or():
-            left, right = column(expr.left, prefix), column(expr.right, prefix)
-            if left is None or right is None:
-                return None
-            return left & right if isinstance(expr, And) else left | right
+            return columns.get(expr.name)
+        case Arith() | Compare() | And() | Or():
+            left = column(expr.left, columns)
+            right = column(expr.right, columns)
+            return None if left is None or right is None else _both(expr, left, right)
         case Not():
-            operand = column(expr.operand, prefix)
-            if operand is None or any(_floating(node) for node in walk(expr)):
-                return None
-            return ~_known(operand)
+            operand = column(expr.operand, columns)
+            return None if operand is None else ~_known(operand)
         case IsNull():
-            operand = column(expr.operand, prefix)
+            operand = column(expr.operand, columns)
             return None if operand is None else operand.isNull()
     return None
 
 
-def _arith(expr: Arith, prefix: str) -> Column | None:
-    """+ - * wrap as in Java; / and % stay with the kernel: Spark divides into doubles."""
-    left, right = column(expr.left, prefix), column(expr.right, prefix)
-    if left is None or right is None:
-        return None
-    target = SPARK_TYPES[expr.type]
-    left, right = left.cast(target), right.cast(target)
-    match expr.op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
+def _both(expr: Arith | Compare | And | Or, left: Column, right: Column) -> Column | None:
+    match expr:
+        case Arith() if expr.op in _ARITHMETIC and expr.type in SPARK_TYPES:
+            target = SPARK_TYPES[expr.type]
+            return _ARITHMETIC[expr.op](left.cast(target), right.cast(target))  # type: ignore[no-any-return]
+        case Compare():
+            return _compared(expr, left, right)
+        case And():
+            return _known(left) & _known(right)
+        case Or():
+            return _known(left) | _known(right)
     return None
 
 
-def _compare(expr: Compare, prefix: str) -> Column | None:
-    left, right = column(expr.left, prefix), column(expr.right, prefix)
-    if left is None or right is None or (_floating(expr) and expr.op == "!="):
-        return None
-    return sf.coalesce(_COMPARE[expr.op](left, right), sf.lit(expr.op == "!="))
-
-
-def _floating(expr: Expr) -> bool:
-    """Spark takes NaN for the largest number: it may keep more, if not negated."""
-    floats = (AttrType.FLOAT, AttrType.DOUBLE)
-    return isinstance(expr, Compare) and (expr.left.type in floats or expr.right.type in floats)
+def _compared(expr: Compare, left: Column, right: Column) -> Column:
+    differs = expr.op == "!="
+    found = _COMPARE[expr.op](left, right)
+    sides = ((expr.left, left), (expr.right, right))
+    for side, value in sides:
+        if side.type in _FLOATS and not isinstance(side, Const):
+            found = found | sf.isnan(value) if differs else found & ~sf.isnan(value)
+    return sf.coalesce(found, sf.lit(differs))
 
 
 def _known(boolean: Column) -> Column:
     return sf.coalesce(boolean, sf.lit(False))
 
 
-def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | None:
-    """What an event of `stream` must satisfy to matter to any query; None: they all may.
+def own_columns(app: App, stream: str, prefix: str) -> dict[str, Column]:
+    """The attributes of an input stream in the merged table."""
+    return {name: sf.col(f"`{prefix}{name}`") for name in app.stream(stream).schema.names}
 
-    The kernel checks again; this only keeps what nobody wants from crossing into Python.
-    """
+
+def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | None:
+    """What an event of `stream` must satisfy to matter to any query; None: they all may."""
+    columns = own_columns(app, stream, prefix)
     each = [
-        _query_wants(q, prefix)
+        _query_wants(q, columns)
         for q in app.queries
         if q.name in fragment.queries and stream in streams_of(q.input)
     ]
@@ -116,11 +121,86 @@ def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | N
     return reduce(operator.or_, known)
 
 
-def _query_wants(query: Query, prefix: str) -> Column | None:
+def _query_wants(query: Query, columns: Columns) -> Column | None:
     """The filters before the window that Spark can evaluate, together; at least one."""
     if not isinstance(query.input, StreamInput):
         return None
     filters = itertools.takewhile(lambda h: isinstance(h, Filter), query.input.before)
-    found = [column(f.condition, prefix) for f in filters if isinstance(f, Filter)]
+    found = [column(f.condition, columns) for f in filters if isinstance(f, Filter)]
     known = [_known(c) for c in found if c is not None]
     return reduce(operator.and_, known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One query without state: the rows of `source` where `condition`, as `columns` of `target`.
+
+    `path` are the queries on the way; in their order an event runs through them, depth first.
+    """
+
+    source: str
+    target: str
+    condition: Column
+    columns: Columns
+    path: tuple[int, ...] = ()
+
+
+def projections(app: App, fragment: Fragment, prefixes: Mapping[str, str]) -> list[Projection]:
+    """A fragment without state as projections of its inputs; empty where one is not proven equal.
+
+    A query on what another one made becomes a projection of the input both lead back to.
+    """
+    made = [
+        Projection(s, s, sf.lit(True), own_columns(app, s, prefixes[s])) for s in fragment.inputs
+    ]
+    queries = {i: q for i, q in enumerate(app.queries) if q.name in fragment.queries}
+    if not all(_plain(query) for query in queries.values()):
+        return []
+    for place, query in queries.items():
+        assert isinstance(query.input, StreamInput)
+        before = [p for p in made if p.target == query.input.stream]
+        after = [_projected(query, p, place) for p in before]
+        known = [p for p in after if p is not None]
+        written_later = [q for i, q in queries.items() if i > place and _writes(q, query)]
+        if not before or len(known) < len(after) or written_later:
+            return []
+        made += known
+    return sorted(made[len(fragment.inputs) :], key=lambda p: p.path)
+
+
+def _writes(query: Query, reader: Query) -> bool:
+    return query.output is not None and query.output.target in streams_of(reader.input)
+
+
+def _plain(query: Query) -> bool:
+    """A filter and a select list, nothing else."""
+    select, source, output = query.select, query.input, query.output
+    handlers = (*source.before, *source.after) if isinstance(source, StreamInput) else ()
+    return (
+        isinstance(source, StreamInput)
+        and source.window is None
+        and all(isinstance(h, Filter) for h in handlers)
+        and isinstance(output, InsertInto)
+        and output.events is not EventType.EXPIRED
+        and not (select.group_by or select.having or select.order_by)
+        and select.limit is None
+        and not select.offset
+        and query.rate is None
+        and not query.partition
+    )
+
+
+def _projected(query: Query, before: Projection, place: int) -> Projection | None:
+    assert isinstance(query.input, StreamInput)
+    assert isinstance(query.output, InsertInto)
+    handlers = (*query.input.before, *query.input.after)
+    filters = [h.condition for h in handlers if isinstance(h, Filter)]
+    conditions = [column(f, before.columns) for f in filters]
+    items = {i.name: column(i.expr, before.columns) for i in query.select.items}
+    columns = {name: item for name, item in items.items() if item is not None}
+    known = [_known(c) for c in conditions if c is not None]
+    if len(known) < len(filters) or len(columns) < len(items):
+        return None
+    condition = reduce(operator.and_, known, before.condition)
+    path = (*before.path, place)
+    return Projection(before.source, query.output.target, condition, columns, path)
