@@ -40,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_replay(commands)
     _add_check(commands)
+    _add_explain(commands)
+    _add_fmt(commands)
+    _add_publish(commands)
+    _add_tail(commands)
+    _add_bench(commands)
     return parser
 
 
@@ -81,6 +86,45 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser("check", help="errors with line and column")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
     parser.set_defaults(call=_check)
+
+
+def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("explain", help="plan, keys, fragments, bounds")
+    parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    parser.add_argument("--format", choices=("text", "json", "svg"), default="text")
+    parser.add_argument("--code", action="store_true", help="print the generated kernels instead")
+    parser.set_defaults(call=_explain)
+
+
+def _add_fmt(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("fmt", help="format an app, comments kept")
+    parser.add_argument("app", type=Path, help="a SiddhiQL file; - is stdin")
+    parser.add_argument("--check", action="store_true", help="exit 1 if it would change")
+    parser.add_argument("--write", action="store_true", help="change the file")
+    parser.set_defaults(call=_fmt)
+
+
+def _add_publish(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("publish", help="events from JSON lines into a stream")
+    parser.add_argument("stream")
+    parser.add_argument("--events", type=Path, default=Path("-"), help="JSON lines; - is stdin")
+    parser.add_argument("--url", default="http://127.0.0.1:8006", help="a node's HTTP door")
+    parser.set_defaults(call=_publish)
+
+
+def _add_tail(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("tail", help="values of topics as they change, as JSON lines")
+    parser.add_argument("selector", help="a path; + is one level, # is everything below")
+    parser.add_argument("--url", default="ws://127.0.0.1:8008/ws", help="a node's edge")
+    parser.add_argument("--count", type=int, default=0, help="end after so many")
+    parser.set_defaults(call=_tail)
+
+
+def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("bench", help="the claims, with the peer beside us")
+    parser.add_argument("name", nargs="*", help="all by default")
+    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
+    parser.set_defaults(call=_bench)
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -140,3 +184,60 @@ def _check(arguments: argparse.Namespace) -> None:
         print(AppError((problem,), loaded.text, loaded.file), file=sys.stderr)
     streams, queries = len(loaded.app.streams), len(loaded.app.queries)
     print(f"{arguments.app}: ok, {streams} streams, {queries} queries")
+
+
+def _explain(arguments: argparse.Namespace) -> None:
+    from edgewise.node import apps
+
+    app = apps.load(arguments.app).app
+    if arguments.code:
+        from edgewise.engines.kernel import compile_kernel
+        from edgewise.plan.rules.keys import split
+
+        for fragment in split(app):
+            print(f"# fragment {fragment.name}\n{compile_kernel(app, fragment).source}")
+        return
+    from edgewise.plan.explain import explain_json, explain_text
+    from edgewise.plan.picture import explain_svg
+
+    faces = {"text": explain_text, "json": explain_json, "svg": explain_svg}
+    print(faces[arguments.format](app))
+
+
+def _fmt(arguments: argparse.Namespace) -> int:
+    from edgewise.lang import format_app
+
+    with _open(arguments.app) as file:
+        text = file.read().decode()
+    neat = format_app(text, str(arguments.app))
+    if arguments.check:
+        return int(neat != text)
+    if arguments.write and str(arguments.app) != "-":
+        arguments.app.write_text(neat)
+    else:
+        sys.stdout.write(neat)
+    return 0
+
+
+def _publish(arguments: argparse.Namespace) -> None:
+    from edgewise.node.hands import publish
+
+    with _open(arguments.events) as lines:
+        accepted = publish(arguments.url, arguments.stream, lines)
+    print(f"{accepted} events accepted")
+
+
+def _tail(arguments: argparse.Namespace) -> None:
+    from edgewise.node.hands import tail
+
+    for line in tail(arguments.url, arguments.selector, arguments.count):
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    try:
+        from bench.__main__ import main as bench
+    except ImportError:
+        raise SetupError("the benches live in a checkout: run `make bench` there") from None
+    return bench([*arguments.name, *(["--quick"] if arguments.quick else [])])

@@ -1,0 +1,56 @@
+"""A person's hands on a running node: events in, values out."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from edgewise.client.sync import connect
+from edgewise.errors import BadEvent, SetupError
+from edgewise.wire.view import Removed, Update
+
+BATCH_LINES = 1_000
+TIMEOUT_S = 30
+
+
+def publish(url: str, stream: str, lines: Iterable[bytes]) -> int:
+    """Posts JSON lines in batches; answers how many events are durable."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+    filled = (line for line in lines if line.strip())
+    accepted = 0
+    try:
+        while batch := list(itertools.islice(filled, BATCH_LINES)):
+            connection.request(
+                "POST",
+                f"/streams/{quote(stream, safe='')}",
+                b"".join(line.rstrip(b"\n") + b"\n" for line in batch),
+                {"Content-Type": "application/x-ndjson"},
+            )
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != http.HTTPStatus.OK:
+                before = f"after {accepted} accepted events: " if accepted else ""
+                raise BadEvent(f"{before}{body.decode(errors='replace')}", index=accepted)
+            accepted += msgspec.json.decode(body)["accepted"]
+    except OSError as error:
+        raise SetupError(f"no node answers at {url}: {error}; is `edgewise run` up?") from None
+    finally:
+        connection.close()
+    return accepted
+
+
+def tail(url: str, selector: str, count: int = 0) -> Iterator[bytes]:
+    """One JSON line for each update or removal; ends after `count`, 0 is never."""
+    with connect(url) as edge:
+        events = (e for e in edge.subscribe(selector) if isinstance(e, Update | Removed))
+        for event in itertools.islice(events, count or None):
+            value = event.value if isinstance(event, Update) else None
+            line = {"topic": event.path, "value": value}
+            if isinstance(event, Update):
+                line |= {"at_us": event.meta.at_us, "count": event.meta.count}
+            yield msgspec.json.encode(line)

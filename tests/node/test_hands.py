@@ -1,0 +1,35 @@
+import json
+
+import pytest
+from tests.node.nodes import NodeProcess
+from tests.node.test_run import APP
+
+from edgewise.errors import BadEvent, SetupError
+from edgewise.node.hands import publish, tail
+
+
+def test_what_hands_publish_hands_can_follow(tmp_path):
+    (tmp_path / "app.siddhi").write_text(APP)
+    node = NodeProcess(
+        *("run", tmp_path / "app.siddhi", "--data", tmp_path / "data"),
+        *("--engine", "embedded", "--http-port", "0", "--edge-port", "0"),
+    )
+    try:
+        lines = [json.dumps({"k": "a", "v": v}).encode() + b"\n" for v in range(5)]
+        assert publish(node.ingest, "S", [*lines, b"\n"]) == 5
+        with pytest.raises(BadEvent, match="'v'"):
+            publish(node.ingest, "S", [b'{"k": "a", "v": "x"}'])
+        url = node.edge.replace("http:", "ws:") + "/ws"
+        for line in tail(url, "counts/+", 100):
+            value = json.loads(line)
+            if value["value"]["n"] == 5:
+                break
+        assert value["topic"] == "counts/a"
+        assert value["value"]["total"] == 10
+    finally:
+        node.stop()
+
+
+def test_a_node_that_is_not_there_is_said():
+    with pytest.raises(SetupError, match="is `edgewise run` up"):
+        publish("http://127.0.0.1:1", "S", [b"{}"])
