@@ -1,0 +1,92 @@
+"""Claim: whole arrays through our windows beat eep (npm) event by event, on every window.
+
+    python -m bench eep [--quick]
+
+Prints million events a second: `push`, `push_many`, the peer under Node, and push_many / peer. The
+peer is fetched into a temporary directory; without Node or a network its column is empty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from edgewise import eep
+
+SIZE = 64
+PEER = Path(__file__).parent / "peers" / "eep.js"
+PEER_VERSION = "eep@0.3.1"
+
+Make = Callable[[], eep.Window]
+WINDOWS: dict[str, Make] = {
+    "tumbling sum": lambda: eep.tumbling(eep.Sum(), SIZE),
+    "sliding sum": lambda: eep.sliding(eep.Sum(), SIZE),
+    "tumbling max": lambda: eep.tumbling(eep.Max(), SIZE),
+    "sliding max": lambda: eep.sliding(eep.Max(), SIZE),
+    "tumbling all": lambda: eep.tumbling(eep.Stats(), SIZE),
+    "sliding all": lambda: eep.sliding(eep.Stats(), SIZE),
+}
+
+
+def rate_many(make: Make, items: int) -> float:
+    values = (np.arange(items) % 100).astype(float)
+    make().push_many(values[: items // 10])
+    start = time.perf_counter()
+    make().push_many(values)
+    return items / (time.perf_counter() - start) / 1e6
+
+
+def rate_one(make: Make, items: int) -> float:
+    values = [float(i % 100) for i in range(items)]
+    push = make().push
+    start = time.perf_counter()
+    for value in values:
+        push(value)
+    return items / (time.perf_counter() - start) / 1e6
+
+
+def peer(items: int) -> dict[str, float]:
+    """What the peer does on this machine; nothing where it cannot run."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        return {}
+    with tempfile.TemporaryDirectory() as home:
+        fetched = subprocess.run(
+            [npm, "install", "--silent", "--prefix", home, PEER_VERSION],
+            capture_output=True, check=False, timeout=120,
+        )  # fmt: skip
+        if fetched.returncode:
+            return {}
+        command = [node, str(PEER), f"{home}/node_modules/eep", str(items), str(SIZE)]
+        done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=300)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args(argv).quick
+    items = 1_000_000 if quick else 5_000_000
+    theirs = peer(items)
+    print(
+        f"{'window of 64':14} {'push':>8} {'push_many':>10} {'eep (npm)':>10} {'ratio':>7}  M ev/s"
+    )
+    for name, make in WINDOWS.items():
+        one, many = rate_one(make, items // 20), rate_many(make, items)
+        beside = f"{theirs[name]:10.1f} {many / theirs[name]:6.1f}x" if name in theirs else ""
+        print(f"{name:14} {one:8.2f} {many:10.1f} {beside}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

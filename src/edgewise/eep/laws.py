@@ -1,0 +1,118 @@
+"""The laws every aggregate and every window keeps, ours and yours.
+
+Call them from a test with values of your choice; each raises AssertionError with what broke.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from edgewise.eep.aggregate import Aggregate
+from edgewise.eep.window import Window
+
+REL_TOL = 1e-9
+ABS_TOL = 1e-6
+
+
+def close(left: Any, right: Any) -> bool:
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(close(left[k], right[k]) for k in left)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(close, left, right))
+    if isinstance(left, float) or isinstance(right, float):
+        if left is None or right is None:
+            return left is right
+        return math.isclose(left, right, rel_tol=REL_TOL, abs_tol=ABS_TOL) or (
+            math.isnan(left) and math.isnan(right)
+        )
+    return bool(left == right)
+
+
+def compensate_undoes_accumulate(aggregate: Aggregate, values: Sequence[Any]) -> None:
+    """Oldest first, as a window lets go."""
+    if not aggregate.invertible:
+        return
+    state = aggregate.init()
+    for value in values:
+        state = aggregate.accumulate(state, value)
+    for i, value in enumerate(values):
+        state = aggregate.compensate(state, value)
+        rest = values[i + 1 :]
+        if rest:
+            found, wanted = aggregate.emit(state), aggregate.of(rest)
+            assert close(found, wanted), f"after taking back {i + 1}: {found}, not {wanted}"
+
+
+def nothing_is_shared(make: Callable[[], Window], values: Sequence[Any]) -> None:
+    """What was pushed is neither kept for change nor changed."""
+    before = copy.deepcopy(list(values))
+    window = make()
+    given = list(values)
+    window.push_many(given)
+    assert given == before, "the input was changed"
+    given.clear()
+    again = make()
+    again.push_many(before)
+    assert close(window.push_many(before), again.push_many(before)), "the input is still in use"
+
+
+def batching_changes_nothing(
+    make: Callable[[], Window], values: Sequence[Any], cuts: Sequence[int]
+) -> None:
+    one = make()
+    singly = [r for value in values for r in one.push(value)]
+    many = make()
+    edges = [0, *sorted(c for c in cuts if c <= len(values)), len(values)]
+    together: list[Any] = []
+    for low, high in pairwise(edges):
+        together += many.push_many(values[low:high])
+    assert close(singly, together), f"one by one {singly}, in batches {together}"
+
+
+def a_snapshot_changes_nothing(
+    make: Callable[[], Window], values: Sequence[Any], cut: int
+) -> None:
+    whole, first, second = make(), make(), make()
+    wanted = [r for value in values for r in whole.push(value)]
+    found = [r for value in values[:cut] for r in first.push(value)]
+    second.restore(copy.deepcopy(first.snapshot()))
+    found += [r for value in values[cut:] for r in second.push(value)]
+    assert close(found, wanted), f"with a snapshot after {cut}: {found}, without {wanted}"
+
+
+def sliding_equals_recomputation(
+    make: Callable[[], Window], aggregate: Aggregate, values: Sequence[Any], n: int
+) -> None:
+    window = make()
+    found = [r for value in values for r in window.push(value)]
+    wanted = [aggregate.of(values[i : i + n]) for i in range(len(values) - n + 1)]
+    assert close(found, wanted), f"found {found}, recomputed {wanted}"
+
+
+def tumbling_equals_recomputation(
+    make: Callable[[], Window], aggregate: Aggregate, values: Sequence[Any], n: int
+) -> None:
+    window = make()
+    found = [r for value in values for r in window.push(value)]
+    wanted = [aggregate.of(values[i : i + n]) for i in range(0, len(values) - n + 1, n)]
+    assert close(found, wanted), f"found {found}, recomputed {wanted}"
+
+
+def memory_is_bounded(window: Window, values: Sequence[Any], limit: int) -> None:
+    """A snapshot never holds more than `limit` values, however many were pushed."""
+    for value in values:
+        window.push(value)
+        held = _size(window.snapshot())
+        assert held <= limit, f"{held} values are held, {limit} are allowed"
+
+
+def _size(state: Any) -> int:
+    if isinstance(state, dict):
+        return sum(map(_size, state.values()))
+    if isinstance(state, list | tuple) or hasattr(state, "popleft"):
+        return sum(map(_size, state))
+    return 1

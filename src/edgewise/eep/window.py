@@ -1,0 +1,297 @@
+"""Windows over values: tumbling, sliding, periodic, monotonic.
+
+`push(event)` gives the results that event brought, as a tuple (mostly empty or of one).
+`push_many(events)` gives all results of a list, as a list, or of an array, as an array (of records
+for a composite) where they can be one: the fast way, computed on whole arrays. Both ways and any
+mixture give the same results. `pipe` sends results into another window. `snapshot` and `restore`
+carry a window's state as plain data.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from edgewise.eep.aggregate import Aggregate
+from edgewise.eep.clock import Clock
+
+Results = tuple[Any, ...]
+_NONE: Results = ()
+CHUNK_VALUES = 1 << 15  # what a processor's cache holds with all that is folded from it
+
+
+class Window:
+    """What windows share."""
+
+    def push(self, event: Any) -> Results:
+        raise NotImplementedError
+
+    def push_many(self, events: Any) -> Any:
+        out: list[Any] = []
+        for event in _plain(events):
+            out += self.push(event)
+        return out
+
+    def pipe(self, then: Window) -> Window:
+        """A window whose input is ours and whose results are those of `then`."""
+        return _Pipe(self, then)
+
+    def snapshot(self) -> Any:
+        raise NotImplementedError
+
+    def restore(self, state: Any) -> None:
+        raise NotImplementedError
+
+
+def _plain(events: Any) -> Iterable[Any]:
+    plain: Iterable[Any] = events.tolist() if isinstance(events, np.ndarray) else events
+    return plain
+
+
+def _listed(results: Any) -> list[Any]:
+    if not isinstance(results, np.ndarray):
+        return list(results)
+    rows: list[Any] = results.tolist()
+    names = results.dtype.names
+    return rows if names is None else [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _joined(parts: list[Any], events: Any) -> Any:
+    """Results of one call: an array for an array where they are one, else a list."""
+    if isinstance(events, np.ndarray) and len(parts) == 1 and isinstance(parts[0], np.ndarray):
+        return parts[0]
+    return [result for part in parts for result in _listed(part)]
+
+
+class _Pipe(Window):
+    def __init__(self, first: Window, then: Window) -> None:
+        self.first, self.then = first, then
+
+    def push(self, event: Any) -> Results:
+        results = self.first.push(event)
+        return tuple(r for middle in results for r in self.then.push(middle)) if results else _NONE
+
+    def push_many(self, events: Any) -> Any:
+        return self.then.push_many(self.first.push_many(events))
+
+    def snapshot(self) -> Any:
+        return [self.first.snapshot(), self.then.snapshot()]
+
+    def restore(self, state: Any) -> None:
+        self.first.restore(state[0])
+        self.then.restore(state[1])
+
+
+class Tumbling(Window):
+    """Every n events one result, then empty."""
+
+    def __init__(self, aggregate: Aggregate, n: int) -> None:
+        _positive(n)
+        self.aggregate, self.n = aggregate, n
+        self._state, self._count = aggregate.init(), 0
+        self._accumulate = aggregate.accumulate
+
+    def push(self, event: Any) -> Results:
+        self._state = self._accumulate(self._state, event)
+        self._count += 1
+        if self._count < self.n:
+            return _NONE
+        result = self.aggregate.emit(self._state)
+        self._state, self._count = self.aggregate.init(), 0
+        return (result,)
+
+    def push_many(self, events: Any) -> Any:
+        parts: list[Any] = []
+        at = min(self.n - self._count, len(events)) if self._count else 0
+        self._some(events[:at], parts)
+        whole = (len(events) - at) // self.n
+        if whole:
+            end = at + whole * self.n
+            blocks = np.asarray(events[at:end]).reshape(whole, self.n)
+            parts.append(self.aggregate.tumble(blocks))
+            at = end
+        self._some(events[at:], parts)
+        return _joined(parts, events)
+
+    def _some(self, events: Any, parts: list[Any]) -> None:
+        found = [r for event in _plain(events) for r in self.push(event)]
+        if found:
+            parts.append(found)
+
+    def snapshot(self) -> Any:
+        return [self._state, self._count]
+
+    def restore(self, state: Any) -> None:
+        self._state, self._count = state
+
+
+class Sliding(Window):
+    """Once n events are in, each further one brings a result over the last n.
+
+    An aggregate that can take values back does; for the others two stacks fold the older and the
+    newer half, and each value is folded twice in its life.
+    """
+
+    def __init__(self, aggregate: Aggregate, n: int) -> None:
+        _positive(n)
+        self.aggregate, self.n = aggregate, n
+        self._held: deque[Any] = deque()
+        self._state = aggregate.init()  # of all, or of the newer half
+        self._older: list[Any] = []  # folds from each value of the older half to its end
+        self.push = self._push_back if aggregate.invertible else self._push_two  # type: ignore[method-assign]
+
+    def push(self, event: Any) -> Results:
+        """Replaced by one of the two below when made."""
+        raise NotImplementedError
+
+    def _push_back(self, event: Any) -> Results:
+        held, aggregate = self._held, self.aggregate
+        held.append(event)
+        state = aggregate.accumulate(self._state, event)
+        if len(held) > self.n:
+            state = aggregate.compensate(state, held.popleft())
+        self._state = state
+        return (aggregate.emit(state),) if len(held) == self.n else _NONE
+
+    def _push_two(self, event: Any) -> Results:
+        held, aggregate = self._held, self.aggregate
+        if len(held) == self.n:
+            if not self._older:
+                self._turn()
+            held.popleft()
+            self._older.pop()
+        held.append(event)
+        self._state = aggregate.accumulate(self._state, event)
+        if len(held) < self.n:
+            return _NONE
+        if not self._older:
+            return (aggregate.emit(self._state),)
+        return (aggregate.emit(aggregate.merge(self._older[-1], self._state)),)
+
+    def _turn(self) -> None:
+        """All become the older half: folded from the newest back."""
+        aggregate, fold = self.aggregate, self.aggregate.init()
+        for value in reversed(self._held):
+            fold = aggregate.merge(aggregate.accumulate(aggregate.init(), value), fold)
+            self._older.append(fold)
+        self._state = aggregate.init()
+
+    def push_many(self, events: Any) -> Any:
+        if len(events) < self.n:
+            return super().push_many(events)
+        tail = list(self._held)[-(self.n - 1) :] if self.n > 1 else []
+        values = (
+            np.concatenate([np.asarray(tail), np.asarray(events)]) if tail else np.asarray(events)
+        )
+        step = max(CHUNK_VALUES, 4 * self.n)
+        parts: list[Any] = [
+            self.aggregate.slide(values[at : at + step + self.n - 1], self.n)
+            for at in range(0, len(values) - self.n + 1, step)
+        ]
+        self._rebuild(_listed(values[-self.n :]))
+        if all(isinstance(part, np.ndarray) for part in parts):
+            parts = [np.concatenate(parts)] if len(parts) > 1 else parts
+        return _joined(parts, events)
+
+    def _rebuild(self, content: list[Any]) -> None:
+        self._held = deque(content)
+        self._older = []
+        self._state = self.aggregate.init()
+        for value in content:
+            self._state = self.aggregate.accumulate(self._state, value)
+        if not self.aggregate.invertible and len(content) == self.n:
+            self._turn()
+
+    def snapshot(self) -> Any:
+        return list(self._held)
+
+    def restore(self, state: Any) -> None:
+        self._rebuild(list(state))
+
+
+class Periodic(Window):
+    """A result for each `interval` of a clock in which something came."""
+
+    def __init__(self, aggregate: Aggregate, interval: int, clock: Clock) -> None:
+        _positive(interval)
+        self.aggregate, self.interval, self.clock = aggregate, interval, clock
+        self._state, self._count = aggregate.init(), 0
+        self._end: int | None = None
+
+    def push(self, event: Any) -> Results:
+        now = self.clock.advance(event)
+        out = self.tick(now)
+        self._state = self.aggregate.accumulate(self._state, event)
+        self._count += 1
+        return out
+
+    def tick(self, now: Any = None) -> Results:
+        """Time passed, with or without an event."""
+        now = self.clock.now() if now is None else now
+        if self._end is None:
+            self._end = now + self.interval
+            return _NONE
+        if now < self._end:
+            return _NONE
+        self._end += ((now - self._end) // self.interval + 1) * self.interval
+        if not self._count:
+            return _NONE
+        result = self.aggregate.emit(self._state)
+        self._state, self._count = self.aggregate.init(), 0
+        return (result,)
+
+    def snapshot(self) -> Any:
+        return [self._state, self._count, self._end]
+
+    def restore(self, state: Any) -> None:
+        self._state, self._count, self._end = state
+
+
+class Monotonic(Window):
+    """A result each time a logical clock moves on: events of one moment belong together."""
+
+    def __init__(self, aggregate: Aggregate, clock: Clock) -> None:
+        self.aggregate, self.clock = aggregate, clock
+        self._state, self._count = aggregate.init(), 0
+        self._moment: Any = None
+
+    def push(self, event: Any) -> Results:
+        now = self.clock.advance(event)
+        out: Results = _NONE
+        if self._count and now != self._moment:
+            out = (self.aggregate.emit(self._state),)
+            self._state, self._count = self.aggregate.init(), 0
+        self._moment = now
+        self._state = self.aggregate.accumulate(self._state, event)
+        self._count += 1
+        return out
+
+    def snapshot(self) -> Any:
+        return [self._state, self._count, self._moment]
+
+    def restore(self, state: Any) -> None:
+        self._state, self._count, self._moment = state
+
+
+def _positive(size: int) -> None:
+    if size < 1:
+        raise ValueError(f"a window has a size of 1 or more, not {size}")
+
+
+def tumbling(aggregate: Aggregate, n: int) -> Tumbling:
+    return Tumbling(aggregate, n)
+
+
+def sliding(aggregate: Aggregate, n: int) -> Sliding:
+    return Sliding(aggregate, n)
+
+
+def periodic(aggregate: Aggregate, interval: int, clock: Clock) -> Periodic:
+    return Periodic(aggregate, interval, clock)
+
+
+def monotonic(aggregate: Aggregate, clock: Clock) -> Monotonic:
+    return Monotonic(aggregate, clock)
