@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from edgewise.errors import Problem
@@ -14,6 +14,8 @@ from edgewise.lang.report import Refused, Report
 from edgewise.lang.source import Source, substitute
 from edgewise.plan.functions import FUNCTIONS, FunctionTable
 from edgewise.plan.nodes import App, OnDemandQuery
+from edgewise.plan.procedures import Procedure
+from edgewise.plan.streamcalls import with_procedures
 
 NO_VARIABLES: Mapping[str, str] = {}
 
@@ -31,10 +33,12 @@ def compile_app(
     file: str = "<app>",
     variables: Mapping[str, str] = NO_VARIABLES,
     functions: FunctionTable = FUNCTIONS,
+    procedures: Iterable[Procedure] = (),
 ) -> Compiled:
     """The plan of an app; AppError with every problem found where it has some.
 
-    `variables` are the values of `${NAME}`; `functions` is the table of what may be called.
+    `variables` are the values of `${NAME}`; `functions` is the table of what may be called,
+    `procedures` are the user's own stream functions.
     """
     text, missing = substitute(text, variables)
     report = Report(Source(text, file))
@@ -43,7 +47,7 @@ def compile_app(
     report.raise_errors()
     tree = parse_app(report)
     report.raise_errors()
-    app = lower_app(report, tree, functions)
+    app = lower_app(report, tree, functions, with_procedures(procedures))
     report.raise_errors()
     advise(report, app)
     return Compiled(app, report.warnings())

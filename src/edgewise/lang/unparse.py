@@ -172,7 +172,8 @@ def _definition(node: tree.Definition) -> str:
             return f"{head} table {_named(node.name)} ({_columns(node.columns)})"
         case tree.WindowDefinition():
             shape = f"{_named(node.name)} ({_columns(node.columns)})"
-            return f"{head} window {shape} {call(node.window)} output {node.events} events"
+            output = "" if node.events == "all" else f" output {node.events} events"
+            return f"{head} window {shape} {call(node.window)}{output}"
         case tree.TriggerDefinition():
             when = f"every {unparse(node.every)}" if node.every else string(node.when)
             return f"{head} trigger {_named(node.name)} at {when}"
@@ -303,13 +304,14 @@ def _rate(node: q.Rate) -> str:
 
 def _output(node: q.Output) -> str:
     target = _named(node.target) if node.target else ""
-    events = f"{node.events} events"
+    events = "" if node.events == "current" else f" {node.events} events"
     if node.kind == "return":
-        return f"return {events}"
+        return f"return{events}"
     if node.kind == "insert":
-        return f"insert {events} into {target}"
+        return f"insert{events} into {target}"
     verb = {"delete": "delete", "update": "update", "upsert": "update or insert into"}[node.kind]
     sets = ", ".join(f"{unparse(a.target)} = {unparse(a.value)}" for a in node.assignments)
     changes = f" set {sets}" if sets else ""
     on = f" on {unparse(node.on)}" if node.on is not None else ""
-    return f"{verb} {target} for {events}{changes}{on}"
+    chosen = f" for{events}" if events else ""
+    return f"{verb} {target}{chosen}{changes}{on}"

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from edgewise.event.schema import Attribute
 from edgewise.plan.exprs import Expr
+from edgewise.plan.procedures import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,15 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class StreamCall:
-    """A stream function, such as `pol2Cart`, that appends attributes to each event."""
+    """A stream function, such as `pol2Cart`, that appends attributes to each event.
+
+    A `procedure` is one of the user's own, with state; then there are no arguments.
+    """
 
     name: str
     args: tuple[Expr, ...]
     adds: tuple[Attribute, ...] = ()
+    procedure: Procedure | None = None
 
 
 Handler: TypeAlias = Filter | StreamCall

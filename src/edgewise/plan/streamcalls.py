@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from edgewise.event.schema import Attribute
 from edgewise.event.types import AttrType
 from edgewise.plan.functions import NUMBER, TEXT, TRUTH, Types
+from edgewise.plan.procedures import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +19,15 @@ class StreamFunction:
     overloads: tuple[tuple[Types, ...], ...]
     usage: str
     appends: tuple[Attribute, ...] = ()
+    procedure: Procedure | None = None
 
     def adds(self, given: int) -> tuple[Attribute, ...]:
-        return self.appends[:given]
+        return self.appends if self.procedure else self.appends[:given]
 
 
 _XYZ = tuple(Attribute(name, AttrType.DOUBLE) for name in ("x", "y", "z"))
 
-STREAM_FUNCTIONS = {
+STREAM_FUNCTIONS: Mapping[str, StreamFunction] = {
     function.name.lower(): function
     for function in (
         StreamFunction(
@@ -40,3 +43,13 @@ STREAM_FUNCTIONS = {
         ),
     )
 }
+
+
+def with_procedures(procedures: Iterable[Procedure]) -> Mapping[str, StreamFunction]:
+    """The built-in stream functions and these."""
+    found = dict(STREAM_FUNCTIONS)
+    for procedure in procedures:
+        usage = f"write #{procedure.name}()"
+        row = StreamFunction(procedure.name, ((),), usage, procedure.adds(), procedure)
+        found[procedure.name.lower()] = row
+    return found

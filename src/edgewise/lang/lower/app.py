@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from edgewise.lang.lower.annotations import (
     app_name,
     check_app_annotations,
@@ -20,13 +22,20 @@ from edgewise.lang.syntax import app as written
 from edgewise.lang.syntax import query as written_query
 from edgewise.plan import nodes
 from edgewise.plan.functions import FunctionTable
+from edgewise.plan.streamcalls import STREAM_FUNCTIONS, StreamFunction
 
 
-def lower_app(report: Report, tree: written.App, functions: FunctionTable) -> nodes.App:
+def lower_app(
+    report: Report,
+    tree: written.App,
+    functions: FunctionTable,
+    stream_functions: Mapping[str, StreamFunction] = STREAM_FUNCTIONS,
+) -> nodes.App:
     """The plan of a tree; worth something only if the report holds no errors."""
     scripts = script_functions(report, tree.definitions)
     functions = functions.with_(*(row for _, row in scripts))
-    draft = Draft(report, Symbols(report), functions, Planned(), lower_inner)
+    symbols, planned = Symbols(report), Planned()
+    draft = Draft(report, symbols, functions, planned, lower_inner, "", stream_functions)
     stores = Stores(functions=[script for script, _ in scripts])
     check_app_annotations(report, tree.annotations)
     draft.planned.names.update(dict.fromkeys(_given_names(tree), False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from edgewise.lang.lower.expressions import Context
@@ -12,6 +12,7 @@ from edgewise.lang.report import Report
 from edgewise.lang.syntax import query as written
 from edgewise.plan import nodes
 from edgewise.plan.functions import FunctionTable
+from edgewise.plan.streamcalls import STREAM_FUNCTIONS, StreamFunction
 
 
 @dataclass(slots=True)
@@ -33,6 +34,9 @@ class Draft:
     planned: Planned
     inner: Callable[[Draft, written.Query], written.Name]
     partition: str = ""
+    stream_functions: Mapping[str, StreamFunction] = field(
+        default_factory=lambda: STREAM_FUNCTIONS
+    )
 
     def inside(self, partition: str) -> Draft:
         symbols = Symbols(self.report, outer=self.symbols)

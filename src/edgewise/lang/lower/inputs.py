@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from edgewise.event.schema import Schema
@@ -17,7 +18,7 @@ from edgewise.lang.syntax import query as written
 from edgewise.lang.tokens import UNIT_WORDS
 from edgewise.plan import nodes
 from edgewise.plan.exprs import Const, Expr, Field
-from edgewise.plan.streamcalls import STREAM_FUNCTIONS, StreamFunction
+from edgewise.plan.streamcalls import StreamFunction
 
 STORE_KINDS = {
     STREAM: nodes.StoreKind.STREAM,
@@ -73,7 +74,7 @@ def lower_handlers(
             if isinstance(handler, written.Filter):
                 found.append(nodes.Filter(context.boolean(handler.condition, "a filter")))
             else:
-                call = _stream_call(context, handler, slot)
+                call = _stream_call(context, handler, slot, draft.stream_functions)
                 found.append(call)
                 attributes = (*slot.schema.attributes, *call.adds)
                 slot = replace(slot, schema=Schema(slot.schema.name, attributes))
@@ -84,12 +85,17 @@ def lower_handlers(
     return tuple(found), slot
 
 
-def _stream_call(context: Context, node: written.StreamFunction, slot: Slot) -> nodes.StreamCall:
+def _stream_call(
+    context: Context,
+    node: written.StreamFunction,
+    slot: Slot,
+    known: Mapping[str, StreamFunction],
+) -> nodes.StreamCall:
     call = node.call
     full = f"{call.namespace}:{call.name}" if call.namespace else call.name
-    function = STREAM_FUNCTIONS.get(full.lower())
+    function = known.get(full.lower())
     if function is None:
-        names = [f.name for f in STREAM_FUNCTIONS.values()]
+        names = [f.name for f in known.values()]
         hint = nearest(full, names) or "a window is written #window.name()"
         context.report.fail(node.at, f"there is no stream function '{full}'", hint)
     args: tuple[Expr, ...]
@@ -104,7 +110,7 @@ def _stream_call(context: Context, node: written.StreamFunction, slot: Slot) -> 
             context.report.fail(
                 node.at, f"'{function.name}' adds '{attribute.name}', which the stream has already"
             )
-    return nodes.StreamCall(function.name, args, adds)
+    return nodes.StreamCall(function.name, args, adds, function.procedure)
 
 
 def _check_overload(

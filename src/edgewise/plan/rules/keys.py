@@ -29,12 +29,14 @@ from edgewise.plan.nodes import (
     ChainState,
     EveryState,
     Filter,
+    Handler,
     JoinInput,
     Query,
     QueryInput,
     StateInput,
     StateKind,
     Stream,
+    StreamCall,
     StreamInput,
     StreamState,
     Window,
@@ -228,9 +230,14 @@ def stateful(query: Query) -> bool:
         bool(query.partition)
         or not isinstance(query.input, StreamInput)
         or query.input.window is not None
+        or any(_procedural(h) for h in (*query.input.before, *query.input.after))
         or query.rate is not None
         or aggregates(query)
     )
+
+
+def _procedural(handler: Handler) -> bool:
+    return isinstance(handler, StreamCall) and handler.procedure is not None
 
 
 def aggregates(query: Query) -> bool:
@@ -251,7 +258,11 @@ def blocked(app: App, query: Query) -> str:
 
 
 def _looks_at_all(query: Query) -> str:
-    select = query.select
+    select, source = query.select, query.input
+    if isinstance(source, StreamInput) and any(
+        _procedural(h) for h in (*source.before, *source.after)
+    ):
+        return "a procedure sees all events; put it in a partition to key it"
     if query.rate:
         return "a rate limit counts all rows together"
     if select.order_by or select.limit is not None or select.offset:

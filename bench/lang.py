@@ -1,0 +1,98 @@
+"""How fast apps are understood: `python -m bench.lang [--quick]`.
+
+Apps compiled a second, the cold start of `edgewise check` (aim: under 300 ms), and the cost of a
+query in an app of 1,000 and of 10,000 queries, which must be about the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from edgewise.lang import compile_app, format_app
+
+APP = """
+@source(type='mqtt', url='mqtt://127.0.0.1:1883', topic='logins/+', @map(type='json'))
+define stream login_stream (ip string, cityId string);
+
+@sink(type='topic', path='alerts/{ip}', conflate='replace', recovery='gap')
+define stream login_attempt_repeatedly_stream (ip string, loginCount long, cityId string);
+
+from login_stream#window.time(10 min)
+select ip, count(ip) as loginCount, cityId
+group by ip having loginCount > 10
+insert into login_attempt_repeatedly_stream;
+"""
+PATTERN = """
+define stream A (k string, v int);
+from every e1=A[v > 5] -> e2=A[k == e1.k and v > e1.v]<2:5> within 5 min
+select e1.k as k, e2[last].v as v insert into Rising;
+"""
+COLD_START_AIM_MS = 300
+
+
+def many(queries: int) -> str:
+    """An app whose queries each read, filter and write."""
+    lines = ["define stream S (k string, v int);"]
+    lines += [
+        f"from S[v > {n} and k != 'x{n}'] select k, v + {n} as w insert into O{n};"
+        for n in range(queries)
+    ]
+    return "\n".join(lines)
+
+
+def seconds(action: object, rounds: int) -> float:
+    """The median of some rounds: the machine is shared."""
+    assert callable(action)
+    taken = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def cold_start_s(rounds: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "app.siddhi"
+        path.write_text(APP)
+        command = [sys.executable, "-m", "edgewise", "check", str(path)]
+        return seconds(lambda: subprocess.run(command, check=True, capture_output=True), rounds)
+
+
+def bare_start_s(rounds: int) -> float:
+    command = [sys.executable, "-c", "pass"]
+    return seconds(lambda: subprocess.run(command, check=True), rounds)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    quick = parser.parse_args(argv).quick
+    rounds = 3 if quick else 9
+    for name, app in (("one window query", APP), ("one pattern", PATTERN)):
+        taken = seconds(lambda app=app: [compile_app(app) for _ in range(100)], rounds) / 100
+        print(f"{name}: {1 / taken:,.0f} apps compiled a second ({taken * 1e3:.2f} ms each)")
+    cold, bare = cold_start_s(rounds), bare_start_s(rounds)
+    print(
+        f"cold start of `edgewise check`: {cold * 1e3:.0f} ms "
+        f"(aim {COLD_START_AIM_MS}; Python alone {bare * 1e3:.0f} ms)"
+    )
+    costs = {}
+    for size in (1_000, 10_000):
+        text = many(size)
+        costs[size] = seconds(lambda text=text: compile_app(text), 1 if quick else 3) / size
+        print(f"{size:,} queries: {costs[size] * size:.2f} s, {costs[size] * 1e6:.0f} us a query")
+    print(f"10,000 against 1,000, per query: x{costs[10_000] / costs[1_000]:.2f} (linear is 1)")
+    text = many(1_000)
+    print(f"format of 1,000 queries: {seconds(lambda: format_app(text), 1):.2f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
