@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from edgewise.event.repeat import Repeat
 from edgewise.ha.fsm import TRANSITIONS, Role
-from edgewise.ha.recovery import STATEMENTS, Recovery, Repeat, why_not
+from edgewise.ha.recovery import STATEMENTS, Recovery, why_not
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "ha.md"
 

@@ -19,9 +19,10 @@ from tests.golden import scripts
 
 from edgewise.errors import RecoveryError
 from edgewise.event.position import Position
+from edgewise.event.repeat import Repeat
 from edgewise.ha import election as el
 from edgewise.ha.fsm import Role
-from edgewise.ha.recovery import Found, Repeat, parse_recovery, plan_recovery, why_not
+from edgewise.ha.recovery import Found, parse_recovery, plan_recovery, why_not
 
 TICK_MS = 100
 

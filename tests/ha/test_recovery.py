@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from edgewise.errors import RecoveryError
 from edgewise.event.position import Position
+from edgewise.event.repeat import Repeat
 from edgewise.ha.recovery import (
     STATEMENTS,
     Found,
     Recovery,
-    Repeat,
     parse_recovery,
     plan_recovery,
     why_not,

@@ -22,6 +22,7 @@ from types import MappingProxyType
 
 from edgewise.errors import RecoveryError
 from edgewise.event.position import Position
+from edgewise.event.repeat import Repeat
 
 
 class Recovery(enum.Enum):
@@ -30,32 +31,6 @@ class Recovery(enum.Enum):
     PRECISE = "precise"
     ROLLBACK = "rollback"
     GAP = "gap"
-
-
-class Repeat(enum.IntEnum):
-    """What an operator does when it is fed again; a query is as good as its worst operator.
-
-    Each level has everything the levels below it have.
-    """
-
-    ARBITRARY = 0
-    DETERMINISTIC = 1
-    CONVERGENT = 2
-    REPEATABLE = 3
-
-    @property
-    def meaning(self) -> str:
-        return _MEANINGS[self]
-
-
-_MEANINGS: Mapping[Repeat, str] = MappingProxyType(
-    {
-        Repeat.ARBITRARY: "depends on more than its input: a clock, a die, the outside",
-        Repeat.DETERMINISTIC: "same state and same input give the same rows",
-        Repeat.CONVERGENT: "and it forgets: from an empty state it comes to give the same rows",
-        Repeat.REPEATABLE: "and it has no state: each row depends on its own event only",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
