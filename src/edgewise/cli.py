@@ -89,7 +89,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("explain", help="plan, keys, fragments, bounds")
+    parser = commands.add_parser("explain", help="plan, keys, fragments, bounds, recovery")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
     parser.add_argument("--format", choices=("text", "json", "svg"), default="text")
     parser.add_argument("--code", action="store_true", help="print the generated kernels instead")
@@ -197,11 +197,14 @@ def _explain(arguments: argparse.Namespace) -> None:
         for fragment in split(app):
             print(f"# fragment {fragment.name}\n{compile_kernel(app, fragment).source}")
         return
+    from edgewise.node.recovery import notes
     from edgewise.plan.explain import explain_json, explain_text
     from edgewise.plan.picture import explain_svg
 
-    faces = {"text": explain_text, "json": explain_json, "svg": explain_svg}
-    print(faces[arguments.format](app))
+    if arguments.format == "svg":
+        print(explain_svg(app))
+    else:
+        print({"text": explain_text, "json": explain_json}[arguments.format](app, notes(app)))
 
 
 def _fmt(arguments: argparse.Namespace) -> int:

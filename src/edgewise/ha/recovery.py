@@ -58,7 +58,7 @@ STATEMENTS: Mapping[Recovery, Statement] = MappingProxyType(
             needs=Repeat.ARBITRARY,
         ),
         Recovery.GAP: Statement(
-            rows="no row twice; rows for events between checkpoint and head are missing",
+            rows="no row twice; rows for events between checkpoint and head may be missing",
             before_serving="nothing: start at the head with an empty state",
             costs="the skipped events; windows fill anew",
             needs=Repeat.ARBITRARY,

@@ -6,8 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.errors import Problem, SetupError
+from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
+from edgewise.node.recovery import problems
 from edgewise.plan.nodes import Annotation, App
 
 
@@ -28,6 +29,8 @@ def load(path: Path) -> LoadedApp:
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
     compiled = compile_app(text, str(path), variables=dict(os.environ))
+    if broken := problems(compiled.app):
+        raise AppError(broken, text, str(path))
     return LoadedApp(compiled.app, text, str(path), compiled.warnings)
 
 
