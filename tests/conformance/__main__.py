@@ -19,12 +19,12 @@ from tests.conformance.engines import ENGINES, Case
 from edgewise.errors import EdgewiseError
 
 REASON_CHARS_MAX = 700
-CASE_SECONDS_MAX = 20
+CASE_SECONDS_MAX = {"embedded": 20, "spark": 120, "batch": 120}
 
 
 def run_case(engine: str, case: Case) -> list[str]:
     """Reasons why it fails; none when it passes."""
-    signal.setitimer(signal.ITIMER_REAL, CASE_SECONDS_MAX)
+    signal.setitimer(signal.ITIMER_REAL, CASE_SECONDS_MAX[engine])
     try:
         return differences(case, ENGINES[engine](case))
     except EdgewiseError as why:
@@ -40,7 +40,7 @@ def run_case(engine: str, case: Case) -> list[str]:
 
 
 def _too_long(_signal: int, _frame: object) -> None:
-    raise TimeoutError(f"no end after {CASE_SECONDS_MAX} s")
+    raise TimeoutError("it does not end")
 
 
 def main(argv: list[str]) -> int:

@@ -112,4 +112,20 @@ def _collect(engine: Embedded, outcome: Outcome) -> None:
         kept.append(list(event.data))
 
 
-ENGINES: dict[str, Callable[[Case], Outcome]] = {"embedded": play_embedded}
+def play_spark(case: Case) -> Outcome:
+    from tests.conformance.on_spark import play
+
+    return play(case, "stream")
+
+
+def play_batch(case: Case) -> Outcome:
+    from tests.conformance.on_spark import play
+
+    return play(case, "batch")
+
+
+ENGINES: dict[str, Callable[[Case], Outcome]] = {
+    "embedded": play_embedded,
+    "spark": play_spark,
+    "batch": play_batch,
+}

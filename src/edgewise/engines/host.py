@@ -23,8 +23,9 @@ from edgewise.engines.kernel.api import Kernel, OutRow, Run
 from edgewise.engines.state import StateStore
 from edgewise.errors import SetupError
 from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS
+from edgewise.event.schema import Attribute, Schema
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, Stream
+from edgewise.plan.nodes import App, Query, Stream
 
 PART, OUT, PHASE, SEQ = "_part", "_out", "_phase", "_seq"
 ORDER = [CLOCK, PHASE, OFFSET, SEQ]
@@ -56,11 +57,20 @@ class Job:
     clock: int  # the app's time at the end of the batch
     state_root: str
     streams: tuple[str, ...]  # what `_stream` counts: all inputs of the app
+    taps: tuple[str, ...] = ()  # queries whose own rows are wanted too, as the stream `@name`
+    start: int | None = None  # when the app began: absence counts from there
 
     @property
     def outputs(self) -> tuple[Stream, ...]:
-        targets = {q.output.target for q in self.app.queries if q.name in self.fragment.queries}
-        return tuple(s for s in self.app.streams if s.name in targets)
+        queries = [q for q in self.app.queries if q.name in self.fragment.queries]
+        targets = {q.output.target for q in queries}
+        written = tuple(s for s in self.app.streams if s.name in targets)
+        return written + tuple(tap_stream(q) for q in queries if q.name in self.taps)
+
+
+def tap_stream(query: Query) -> Stream:
+    items = query.select.items
+    return Stream(Schema(f"@{query.name}", tuple(Attribute(i.name, i.expr.type) for i in items)))
 
 
 def out_schema(job: Job) -> Any:
@@ -86,7 +96,9 @@ class LiveKernels:
         version, kernel = self._kernels.pop(self._key(job, part), (None, None))
         if kernel is not None and (job.fragment.stateless or version == job.version - 1):
             return kernel
-        fresh = compile_kernel(job.app, job.fragment)
+        fresh = compile_kernel(job.app, job.fragment, job.taps)
+        if job.start is not None and job.version == 0:
+            fresh.start(job.start)
         if not job.fragment.stateless:
             state = StateStore(Path(job.state_root), part).load(job.version - 1)
             fresh.restore(state.items())

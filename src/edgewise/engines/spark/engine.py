@@ -66,7 +66,10 @@ class Progress:
 
 
 class SparkApp:
-    """One app on one Spark session. `logs` are the input logs, `writers` the output logs."""
+    """One app on one Spark session. `logs` are the input logs, `writers` the output logs.
+
+    `taps` and `start` are passed on to the kernels (`host.Job`).
+    """
 
     def __init__(
         self,
@@ -77,12 +80,16 @@ class SparkApp:
         writers: Mapping[str, LogWriter],
         checkpoint: Path,
         config: SparkConfig | None = None,
+        taps: tuple[str, ...] = (),
+        start: int | None = None,
     ) -> None:
         self.spark = spark
         self.app = app
         self.fragments = split(app)
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
         self.writers = writers
+        self.taps = taps
+        self.start = start
         self.checkpoint = checkpoint
         began = _begin(checkpoint, config or SparkConfig())
         self.config = dataclasses.replace(config or SparkConfig(), partitions=began["partitions"])
@@ -90,7 +97,9 @@ class SparkApp:
         self.progress = Progress()
         prefixes = {name: f"s{i}_" for i, name in enumerate(self.logs)}
         self._projections = {
-            f.name: native.projections(app, f, prefixes) for f in self.fragments if f.stateless
+            f.name: native.projections(app, f, prefixes)
+            for f in self.fragments
+            if f.stateless and not taps
         }
 
     def stream(self, *, available_now: bool = False) -> StreamingQuery:
@@ -138,6 +147,8 @@ class SparkApp:
                 clock=cut.clock,
                 state_root=str(self.checkpoint / "state" / fragment.name),
                 streams=tuple(self.logs),
+                taps=self.taps,
+                start=self.start,
             )
             table = self._run(frame, job, cut.rows)
             out += [(s.name, t) for s, t in by_stream(job, table)]
