@@ -53,7 +53,7 @@ def judge(found: Scan, known: Head | None) -> Cut | None:
     return cut
 
 
-def evolved(directory: Path, stored: Any, given: Any, defaults: dict[str, Any]) -> Any:
+def evolved(place: object, stored: Any, given: Any, defaults: dict[str, Any]) -> Any:
     """The schema to write: attributes may be added at the end, each with a default."""
     added = list(given)[len(stored) :]
     shared = given
@@ -62,13 +62,13 @@ def evolved(directory: Path, stored: Any, given: Any, defaults: dict[str, Any]) 
     difference = schema_difference(stored, shared)
     if difference:
         raise LogError(
-            f"{directory}: the log has another schema: {difference}; attributes can be added at "
+            f"{place}: the log has another schema: {difference}; attributes can be added at "
             "the end, nothing else"
         )
     for field in added:
         if field.name not in defaults:
             raise LogError(
-                f"{directory}: the log has another schema: attribute '{field.name}' is new; give "
+                f"{place}: the log has another schema: attribute '{field.name}' is new; give "
                 "it a default for the events that are there"
             )
     schema = stored

@@ -1,0 +1,179 @@
+"""`edgewise log`: list, inspect, verify, copy, tail, archive. The command line calls two doors."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from edgewise.errors import LogError
+from edgewise.event.arrow import from_arrow
+from edgewise.log.ledger import Ledger, archive, is_log, ledgers, logs_under
+from edgewise.log.places import broker_and_topic, open_reader, open_writer
+from edgewise.log.segment import SegmentReader
+from edgewise.log.tail import offset_at, tail
+from edgewise.log.transfer import Progress, copy, producer_of
+from edgewise.log.verify import verify
+
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="log_command", required=True, metavar="COMMAND")
+    place = "a log's directory, or kafka://host:port/topic"
+
+    one = verbs.add_parser("list", help="logs and their ledgers, with offsets and times")
+    one.add_argument("path", type=Path, help="a log, or a directory with logs in it")
+
+    one = verbs.add_parser("inspect", help="schema, head, clock and size of a log")
+    one.add_argument("place", help=place)
+
+    one = verbs.add_parser("verify", help="check every byte; exit 1 when something is wrong")
+    one.add_argument("path", type=Path, help="a log, or a directory with logs in it")
+
+    one = verbs.add_parser("copy", help="copy a log to another place; goes on where it stopped")
+    one.add_argument("source", help=place)
+    one.add_argument("destination", help=place)
+    one.add_argument("--from", dest="start", type=int, help="first offset (default: the earliest)")
+    one.add_argument(
+        "--to", dest="end", type=int, help="offset to stop before (default: the head)"
+    )
+
+    one = verbs.add_parser("tail", help="rows as JSON lines")
+    one.add_argument("place", help=place)
+    where = one.add_mutually_exclusive_group()
+    where.add_argument("--from", dest="start", type=int, help="first offset")
+    where.add_argument("--time", type=int, help="start where event time reaches this (ms)")
+    where.add_argument("--last", type=int, default=10, help="the last N rows (default 10)")
+    one.add_argument("-n", "--count", type=int, help="stop after so many rows")
+    one.add_argument("-f", "--follow", action="store_true", help="wait for more rows at the end")
+
+    one = verbs.add_parser("archive", help="move sealed ledgers to Parquet")
+    one.add_argument("path", type=Path, help="a log, or a directory with logs in it")
+    one.add_argument("--days", type=float, default=1.0, help="sealed that long ago (default 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when all is well, 1 when `verify` found something."""
+    return {
+        "list": _list,
+        "inspect": _inspect,
+        "verify": _verify,
+        "copy": _copy,
+        "tail": _tail,
+        "archive": _archive,
+    }[args.log_command](args)
+
+
+def _logs(path: Path) -> list[Path]:
+    if not path.is_dir():
+        raise LogError(f"{path}: there is no such directory")
+    found = list(logs_under(path))
+    if not found:
+        raise LogError(f"{path}: there is no log here, nor below")
+    return found
+
+
+def _time(ts: int | None) -> str:
+    if ts is None:
+        return "-"
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ts // 1000)) + f".{ts % 1000:03d}Z"
+    except (OverflowError, ValueError, OSError):
+        return f"{ts} ms"
+
+
+def _row(ledger: Ledger) -> str:
+    state = ledger.home if ledger.sealed else "active"
+    times = f"{_time(ledger.ts_min)}  {_time(ledger.ts_max)}"
+    return (
+        f"  {ledger.first:>14} {ledger.end:>14} {ledger.bytes:>14}  {state:<8} "
+        f"{ledger.epochs[0]:>5}-{ledger.epochs[1]:<5} {times}"
+    )
+
+
+def _list(args: argparse.Namespace) -> int:
+    for log in _logs(args.path):
+        found = ledgers(log)
+        events, size = found[-1].end - found[0].first, sum(entry.bytes for entry in found)
+        print(f"{log}: {events} events, {len(found)} ledgers, {size} bytes")
+        print(f"  {'first':>14} {'end':>14} {'bytes':>14}  {'home':<8} {'epochs':^11} times")
+        for entry in found:
+            print(_row(entry))
+    return 0
+
+
+def _inspect(args: argparse.Namespace) -> int:
+    reader = open_reader(args.place)
+    schema, head = from_arrow(reader.schema), reader.head()
+    attributes = ", ".join(f"{a.name} {a.type.value}" for a in schema.attributes)
+    print(f"define stream {schema.name} ({attributes});")
+    print(f"offsets   {reader.earliest()} to {head.offset}")
+    print(f"epoch     {head.epoch}")
+    clock = reader.clock(head.offset)
+    print(f"clock     {_time(clock) if head.offset else '-'}")
+    if not broker_and_topic(args.place)[0]:
+        found = ledgers(Path(args.place))
+        moved = sum(entry.home == "parquet" for entry in found)
+        print(f"ledgers   {len(found)}, {moved} of them Parquet")
+        print(f"bytes     {sum(entry.bytes for entry in found)}")
+    reader.close()
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    worst = 0
+    for log in _logs(args.path):
+        report = verify(log)
+        state = "good" if report.good else f"{len(report.findings)} findings"
+        print(
+            f"{log}: {report.files} files, {report.events} events, {report.bytes} bytes: {state}"
+        )
+        for finding in report.findings:
+            print(f"  {finding}")
+            worst = 1
+    return worst
+
+
+def _copy(args: argparse.Namespace) -> int:
+    reader = open_reader(args.source)
+    name = str(Path(args.source).resolve()) if is_log(Path(args.source)) else args.source
+    writer = open_writer(args.destination, from_arrow(reader.schema))
+    try:
+        end = reader.head().offset if args.end is None else args.end
+        start = reader.earliest() if args.start is None else args.start
+        start = max(start, writer.last_sequence(producer_of(name)))
+        progress = Progress(max(end - start, 0))
+        first, last = copy(
+            reader, writer, name, start=args.start, end=end, progress=progress.add
+        )  # fmt: skip
+        progress.close()
+    finally:
+        writer.close()
+        reader.close()
+    print(f"copied offsets {first} to {last}")
+    return 0
+
+
+def _tail(args: argparse.Namespace) -> int:
+    reader = open_reader(args.place)
+    if args.start is not None:
+        start = args.start
+    elif args.time is not None:
+        start = offset_at(reader, args.time)
+    else:
+        start = max(reader.earliest(), reader.head().offset - args.last)
+    try:
+        for line in tail(reader, start, count=args.count, follow=args.follow):
+            print(line, flush=args.follow)
+    finally:
+        reader.close()
+    return 0
+
+
+def _archive(args: argparse.Namespace) -> int:
+    for log in _logs(args.path):
+        SegmentReader.open(log).close()  # says what is wrong before anything is touched
+        moved = archive(log, time.time_ns() // 1_000_000, int(args.days * _DAY_MS))
+        print(f"{log}: moved {moved} ledgers to Parquet")
+    return 0

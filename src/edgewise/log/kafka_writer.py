@@ -1,0 +1,487 @@
+"""The one writer of a log that lives in Kafka.
+
+Who may write is settled twice. A lease: the writer is the one member of a consumer group; a second
+one finds the group taken and is refused. And a fence: each writer takes the topic's transactional
+id, so a writer that lost its lease cannot commit. A group of appends is one transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from edgewise.errors import LogError, LogLocked
+from edgewise.event.arrow import to_arrow
+from edgewise.event.position import Position
+from edgewise.event.schema import Schema
+from edgewise.log.api import DEFAULTS, Appended, LogConfig
+from edgewise.log.commit import GroupCommit, Pending
+from edgewise.log.frame import PRODUCER_BYTES_MAX
+from edgewise.log.kafka_reader import REQUEST_S, Topic, client_config
+from edgewise.log.kafka_record import (
+    HEADER,
+    Checkpoint,
+    Record,
+    RecordHeader,
+    empty_header,
+    parse_checkpoint,
+    schema_of,
+    timestamp_of,
+)
+from edgewise.log.producers import Producers
+from edgewise.log.recovery import evolved
+from edgewise.log.rows import Part, fitted, parts_of
+
+logger = logging.getLogger(__name__)
+
+RECORD_BYTES_MAX = 32 * 1024 * 1024
+CHECKPOINT_RECORDS = 512  # a new writer reads at most so many records to know the producers
+COMMIT_S = 60.0
+_FENCED = {
+    KafkaError._FENCED,  # noqa: SLF001  the client's own errors have an underscore
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+}
+_LEASE_S = 6
+_RETRY_S = 0.1
+_VISIBLE_S = 0.001
+_NOT_YET = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
+_TOPIC = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",  # `retain` decides, by event offsets; timestamps are not times here
+    "retention.bytes": "-1",
+    "message.timestamp.type": "CreateTime",
+    "max.message.bytes": str(RECORD_BYTES_MAX),
+    "flush.messages": "1",  # an append survives power loss, as the contract says
+}
+
+
+def wall_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Lease:
+    """Membership in the group of writers, kept alive by a thread."""
+
+    def __init__(self, broker: str, topic: str) -> None:
+        self._group = f"edgewise-writer-{topic}"
+        self._place = f"kafka://{broker}/{topic}"
+        self.lost = False
+        self._held = threading.Event()
+        self._ending = False
+        self._refuse_if_taken(broker)
+        self._member = Consumer(
+            {
+                **client_config(broker),
+                "group.id": self._group,
+                "client.id": f"{socket.gethostname()}-{os.getpid()}",
+                "session.timeout.ms": _LEASE_S * 1000,
+                "heartbeat.interval.ms": 500,
+                "enable.auto.commit": False,
+                "partition.assignment.strategy": "cooperative-sticky",
+                "auto.offset.reset": "latest",
+            }
+        )
+        self._member.subscribe(
+            [topic], on_assign=self._won, on_revoke=self._gone, on_lost=self._gone
+        )
+        self._thread = threading.Thread(target=self._keep, name=self._group, daemon=True)
+        self._thread.start()
+        if not self._held.wait(REQUEST_S):
+            self.close()
+            raise LogLocked(
+                f"{self._place}: another process writes this log, and it has one writer"
+            )
+
+    def close(self) -> None:
+        self._ending = True
+        self._thread.join()
+
+    def _refuse_if_taken(self, broker: str) -> None:
+        members = self._members(AdminClient(client_config(broker)))
+        if members:
+            raise LogLocked(
+                f"{self._place}: {members[0].client_id} at {members[0].host} writes this log, and "
+                f"a log has one writer; a writer that died is let go after {_LEASE_S} s"
+            )
+
+    def _members(self, admin: AdminClient) -> list[Any]:
+        deadline = time.monotonic() + REQUEST_S
+        while True:
+            described = admin.describe_consumer_groups([self._group], request_timeout=REQUEST_S)
+            try:
+                return list(described[self._group].result().members)
+            except KafkaException as error:
+                said = error.args[0]
+                if said.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    return []
+                if said.code() not in _NOT_YET or time.monotonic() > deadline:
+                    raise LogError(f"{self._place}: {said}") from error
+                time.sleep(_RETRY_S)
+
+    def _won(self, consumer: Any, partitions: list[TopicPartition]) -> None:
+        if partitions:
+            consumer.incremental_assign(partitions)
+            consumer.pause(partitions)
+            self._held.set()
+            # Whoever wrote meanwhile has fenced us; if nobody did, all we know still holds.
+            self.lost = False
+
+    def _gone(self, consumer: Any, partitions: list[TopicPartition]) -> None:
+        del consumer, partitions
+        self.lost = True
+
+    def _keep(self) -> None:
+        while not self._ending:
+            self._member.poll(0.1)
+        self._member.close()
+
+
+class _Append(Pending):
+    """`answer` is an Appended once the transaction is committed."""
+
+    __slots__ = ("parts", "producer", "sequence")
+
+    def __init__(self, parts: list[Part], producer: str, sequence: int) -> None:
+        super().__init__(sum(p.body.size for p in parts))
+        self.parts = parts
+        self.producer = producer
+        self.sequence = sequence
+
+
+class KafkaWriter:
+    """Use `KafkaWriter.open`. Appends may come from many threads."""
+
+    def __init__(
+        self,
+        broker: str,
+        topic: str,
+        schema: Schema,
+        config: LogConfig,
+        *,
+        defaults: dict[str, Any],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.place = f"kafka://{broker}/{topic}"
+        self._topic = topic
+        self._config = config
+        self._schema = to_arrow(schema)
+        self._now_ms = now_ms
+        self._admin = AdminClient(client_config(broker))
+        self._failed = ""
+        self._closed = False
+        self._commits = threading.Lock()
+        self._create_topic()
+        self._lease = Lease(broker, topic)
+        self._reads = Topic(broker, topic)
+        try:
+            self._client = Producer(
+                {
+                    **client_config(broker),
+                    "transactional.id": f"edgewise-{topic}",
+                    "message.max.bytes": RECORD_BYTES_MAX,
+                    "linger.ms": 0,
+                    "reconnect.backoff.max.ms": 500,
+                }
+            )
+            self._client.init_transactions(REQUEST_S)
+            self._recover(defaults)
+        except BaseException as error:
+            self._lease.close()
+            self._reads.close()
+            if isinstance(error, KafkaException):
+                raise LogError(f"{self.place}: {error.args[0].str()}") from error
+            raise
+        self._group: GroupCommit[_Append] = GroupCommit(self._commit, config.pending_bytes_max)
+
+    @classmethod
+    def open(
+        cls,
+        broker: str,
+        topic: str,
+        schema: Schema,
+        config: LogConfig = DEFAULTS,
+        *,
+        defaults: dict[str, Any] | None = None,
+        now_ms: Callable[[], int] = wall_ms,
+    ) -> KafkaWriter:
+        """`defaults` for attributes that were added at the end of the schema since."""
+        return cls(broker, topic, schema, config, defaults=defaults or {}, now_ms=now_ms)
+
+    @property
+    def schema(self) -> Any:
+        return self._schema
+
+    @property
+    def head(self) -> Position:
+        return Position(self._epoch, self._last.next)
+
+    def last_sequence(self, producer: str) -> int:
+        return self._producers.last(producer)
+
+    def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
+        if len(producer.encode()) > PRODUCER_BYTES_MAX:
+            raise LogError(f"a producer's name has at most {PRODUCER_BYTES_MAX} bytes")
+        rows = fitted(rows, self._schema)
+        if not rows.num_rows and (not producer or sequence < 0):
+            return Appended(self._last.next, self._last.next)
+        parts = parts_of(rows, self._config.batch_rows_max)
+        if max(p.body.size for p in parts) > RECORD_BYTES_MAX // 2:
+            raise LogError(
+                f"{self.place}: a batch takes more than {RECORD_BYTES_MAX // 2} bytes; append "
+                "fewer rows at once or lower batch_rows_max"
+            )
+        entry = _Append(parts, producer, sequence)
+        self._group.submit(entry)
+        assert isinstance(entry.answer, Appended)
+        return entry.answer
+
+    def retain(self, now_ms: int) -> int:
+        """Drop records that the config no longer keeps; answers how many."""
+        config = self._config
+        with self._commits:
+            self._usable()
+            total = self._last.bytes_before + self._last_size
+            if not config.retain_bytes and not config.retain_ms:
+                return 0
+
+            def kept(record: RecordHeader) -> bool:
+                large = config.retain_bytes and total - record.bytes_before > config.retain_bytes
+                old = config.retain_ms and record.written_ms < now_ms - config.retain_ms
+                return not large and not old
+
+            low, _ = self._reads.range()
+            target = self._first_kept(kept, low, self._last_at)
+            # Only whole stretches between checkpoints: a record needs its checkpoint's schema.
+            records, _ = self._reads.fetch(target, 1, REQUEST_S)
+            target = min(records[0].checkpoint_at if records else low, self._checkpoint_at)
+            if target <= low:
+                return 0
+            gone = TopicPartition(self._topic, 0, target)
+            self._admin.delete_records([gone], request_timeout=REQUEST_S)[gone].result()
+            return target - low
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._group.close()
+        with self._commits:
+            self._lease.close()
+            self._reads.close()
+
+    # --- opening
+
+    def _create_topic(self) -> None:
+        topic = NewTopic(self._topic, num_partitions=1, config=_TOPIC)
+        try:
+            self._admin.create_topics([topic], operation_timeout=REQUEST_S)[self._topic].result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise LogError(f"{self.place}: {error.args[0].str()}") from error
+
+    def _recover(self, defaults: dict[str, Any]) -> None:
+        newest = self._reads.last()
+        self._producers = Producers(self._config.producers_max)
+        if newest is None:
+            self._last, self._last_at, self._last_size = empty_header(), -1, 0
+        else:
+            checkpoint = self._reads.record(newest.checkpoint_at)
+            stored = schema_of(checkpoint)
+            self._schema = evolved(self.place, stored, self._schema, defaults)
+            states = parse_checkpoint(checkpoint).producers
+            self._producers = Producers.restore(states, self._config.producers_max)
+            self._replay(checkpoint, newest)
+            self._last, self._last_at, self._last_size = (
+                newest.header,
+                newest.position,
+                newest.size,
+            )
+        self._epoch = self._last.epoch + 1
+        self._write_checkpoint()
+
+    def _replay(self, checkpoint: Record, newest: Record) -> None:
+        at = checkpoint.position
+        while at < newest.position:
+            records, _ = self._reads.fetch(at + 1, CHECKPOINT_RECORDS, REQUEST_S)
+            if not records:
+                raise LogError(f"{self.place}: record {at + 1} did not come in {REQUEST_S:.0f} s")
+            for record in records:
+                said = record.header
+                self._producers.record(said.producer, said.sequence, said.first, said.next)
+                at = record.position
+
+    # --- appending; `_commits` is held
+
+    def _commit(self, group: list[_Append]) -> None:
+        with self._commits:
+            try:
+                self._usable()
+                if self._checkpoint_due():
+                    self._write_checkpoint()
+                waiting = group
+                while waiting:
+                    waiting = self._commit_some(waiting)
+            except LogError as error:
+                for entry in group:
+                    if entry.answer is None:
+                        entry.error = error
+
+    def _checkpoint_due(self) -> bool:
+        """Often enough for a new writer to open soon, and for retention to cut there."""
+        written = self._last.bytes_before + self._last_size - self._checkpoint_bytes
+        many = self._last_at - self._checkpoint_at > CHECKPOINT_RECORDS
+        return many or written > self._config.segment_bytes_max
+
+    def _commit_some(self, waiting: list[_Append]) -> list[_Append]:
+        known: dict[str, int] = {}
+        headers: list[RecordHeader] = []
+        bodies: list[Any] = []
+        answers: dict[_Append, Appended] = {}
+        last, size = self._last, self._last_size
+        taken = 0
+        for entry in waiting:
+            if 0 <= entry.sequence <= known.get(entry.producer, -1):
+                break  # its first half is in this transaction: then it is a known duplicate
+            taken += 1
+            found = self._producers.find(entry.producer, entry.sequence, self._last.next)
+            if found:
+                entry.answer = found
+                continue
+            if entry.producer:
+                known[entry.producer] = entry.sequence
+            first = last.next
+            for part in entry.parts:
+                last = self._header(last, size, part, entry)
+                size = part.body.size
+                headers.append(last)
+                bodies.append(part.body)
+            answers[entry] = Appended(first, last.next)
+        if headers:
+            self._transact(headers, bodies)
+        for entry, answer in answers.items():
+            self._producers.record(entry.producer, entry.sequence, answer.first, answer.end)
+            entry.answer = answer
+        return waiting[taken:]
+
+    def _header(self, last: RecordHeader, size: int, part: Part, entry: _Append) -> RecordHeader:
+        return RecordHeader(
+            first=last.next, rows=part.rows, clock_before=last.clock_after, ts_max=part.ts_max,
+            epoch=self._epoch, checkpoint=self._checkpoint_at,
+            bytes_before=last.bytes_before + size, written_ms=self._now_ms(),
+            producer=entry.producer, sequence=entry.sequence,
+        )  # fmt: skip
+
+    def _write_checkpoint(self) -> None:
+        last = self._last
+        header = RecordHeader(
+            first=last.next, rows=0, clock_before=last.clock_after, ts_max=last.clock_after,
+            epoch=self._epoch, checkpoint=-1, bytes_before=last.bytes_before + self._last_size,
+            written_ms=self._now_ms(),
+        )  # fmt: skip
+        said = Checkpoint(self._schema.serialize().to_pybytes(), self._producers.snapshot())
+        self._transact([header], [msgspec.msgpack.encode(said)])
+        self._checkpoint_at, self._checkpoint_bytes = self._last_at, header.bytes_before
+
+    def _transact(self, headers: list[RecordHeader], bodies: list[Any]) -> None:
+        """Commit records or none of them. Kafka's retries and fencing are inside these calls."""
+        positions: list[int] = []
+
+        def delivered(error: KafkaError | None, message: Any) -> None:
+            if error is None:
+                positions.append(message.offset())
+
+        try:
+            self._client.begin_transaction()
+            for header, body in zip(headers, bodies, strict=True):
+                self._client.produce(
+                    self._topic, value=bytes(body), partition=0, timestamp=timestamp_of(header),
+                    headers=[(HEADER, msgspec.msgpack.encode(header))], on_delivery=delivered,
+                )  # fmt: skip
+            self._end_transaction()
+        except (KafkaException, BufferError) as error:
+            raise self._broken(error) from error
+        except BaseException:
+            self._failed = f"{self.place}: an append was broken off; open a new writer"
+            raise
+        self._last, self._last_at = headers[-1], max(positions)
+        self._last_size = len(memoryview(bodies[-1]))
+        self._wait_until_visible()
+
+    def _wait_until_visible(self) -> None:
+        """The broker marks a transaction after it answered: who reads after us must see it."""
+        deadline = time.monotonic() + COMMIT_S
+        while time.monotonic() < deadline:
+            try:
+                if self._reads.range()[1] > self._last_at:
+                    return
+            except LogError as error:  # it is committed, whatever the broker does now
+                logger.warning("%s: waiting for readers to see an append: %s", self.place, error)
+            time.sleep(_VISIBLE_S)
+        logger.warning("%s: committed, but readers do not see it yet", self.place)
+
+    def _end_transaction(self) -> None:
+        """A commit whose answer was lost may be asked again: the answer is the same."""
+        deadline = time.monotonic() + COMMIT_S
+        while True:
+            try:
+                self._client.commit_transaction(REQUEST_S)
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > deadline:
+                    raise
+            else:
+                return
+
+    def _broken(self, error: KafkaException | BufferError) -> LogError:
+        said = error.args[0] if isinstance(error, KafkaException) else None
+        if said is not None and said.txn_requires_abort():
+            try:
+                self._client.abort_transaction(REQUEST_S)
+            except KafkaException as second:
+                self._failed = f"{self.place}: {second.args[0].str()}; open a new writer"
+            return LogError(f"{self.place}: {said.str()}; nothing was appended")
+        if said is not None and said.code() in _FENCED:
+            self._failed = (
+                f"{self.place}: another writer took over from epoch {self._epoch}; nothing was "
+                "appended"
+            )
+            return LogLocked(self._failed)
+        self._failed = (
+            f"{self.place}: {error}; whether the append is there is not known. Open a new writer "
+            "and append again with the same producer and sequence"
+        )
+        return LogError(self._failed)
+
+    def _usable(self) -> None:
+        if self._lease.lost:
+            raise LogLocked(
+                f"{self.place}: the lease of epoch {self._epoch} is lost; nothing was appended. "
+                "It comes back with the broker, unless another writer took it"
+            )
+        if self._failed:
+            raise LogError(self._failed)
+
+    def _first_kept(self, kept: Callable[[RecordHeader], bool], low: int, high: int) -> int:
+        """Records are dropped from the old end, so this is a search by halves."""
+        while low < high:
+            middle = (low + high) // 2
+            records, _ = self._reads.fetch(middle, 1, REQUEST_S)
+            if not records or records[0].position > high or kept(records[0].header):
+                high = middle
+            else:
+                low = records[0].position + 1
+        return low

@@ -1,0 +1,41 @@
+"""Where a log lives, as a person writes it: a directory, or `kafka://host:port/topic`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from edgewise.errors import LogError
+from edgewise.event.schema import Schema
+from edgewise.log.api import DEFAULTS, LogConfig, LogReader
+from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.transfer import ResumableWriter
+
+
+def broker_and_topic(address: str) -> tuple[str, str]:
+    """('', '') for a directory."""
+    parts = urlsplit(address)
+    if parts.scheme != "kafka":
+        return "", ""
+    topic = parts.path.strip("/")
+    if not parts.netloc or not topic or "/" in topic:
+        raise LogError(f"{address}: a log on Kafka is written kafka://host:port/topic")
+    return parts.netloc, topic
+
+
+def open_reader(address: str) -> LogReader:
+    broker, topic = broker_and_topic(address)
+    if broker:
+        from edgewise.log.kafka import KafkaReader
+
+        return KafkaReader.open(broker, topic)
+    return SegmentReader.open(Path(address))
+
+
+def open_writer(address: str, schema: Schema, config: LogConfig = DEFAULTS) -> ResumableWriter:
+    broker, topic = broker_and_topic(address)
+    if broker:
+        from edgewise.log.kafka import KafkaWriter
+
+        return KafkaWriter.open(broker, topic, schema, config)
+    return SegmentWriter.open(Path(address), schema, config)

@@ -1,0 +1,48 @@
+"""Homes that the tests of the log share."""
+
+import itertools
+
+import pytest
+
+from edgewise.log.api import DEFAULTS
+from edgewise.log.places import open_reader, open_writer
+
+numbers = itertools.count()
+
+
+class KafkaHome:
+    """A topic of its own; closes what it opened."""
+
+    def __init__(self, address):
+        self.place = f"kafka://{address}/laws-{next(numbers)}"
+        self.opened = []
+
+    def writer(self, schema, config=DEFAULTS):
+        writer = open_writer(self.place, schema, config)
+        self.opened.append(writer)
+        return writer
+
+    def reader(self):
+        reader = open_reader(self.place)
+        self.opened.append(reader)
+        return reader
+
+    def close(self):
+        for thing in self.opened:
+            thing.close()
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory):
+    from tests.integration.kafka import KafkaBroker
+
+    running = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def kafka_home(kafka_broker):
+    place = KafkaHome(kafka_broker.address)
+    yield place
+    place.close()

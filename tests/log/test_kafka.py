@@ -1,0 +1,84 @@
+"""The laws against a real kafka_broker, and what happens when it stops, dies or comes back."""
+
+import threading
+
+import pytest
+
+from edgewise.errors import LogError
+from edgewise.log.laws import LAWS, SCHEMA, everything, rows_of
+from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.transfer import copy
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_kafka_keeps_the_law(law, kafka_home):
+    law(kafka_home)
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_broker_that_goes_and_comes_back_loses_nothing_and_doubles_nothing(
+    kafka_broker, kafka_home, end
+):
+    writer = kafka_home.writer(SCHEMA)
+    acknowledged = []
+    stopping = threading.Event()
+
+    said = []
+
+    def produce():
+        at = 0
+        while not stopping.is_set():
+            try:
+                writer.append(rows_of([at]), producer="p", sequence=at)
+            except LogError as error:  # what was not acknowledged is sent again
+                said.append(str(error))
+                threading.Event().wait(0.2)
+                continue
+            acknowledged.append(at)
+            at += 1
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    wait_for(lambda: len(acknowledged) > 20)
+    getattr(kafka_broker, end)()
+    before = len(acknowledged)
+    kafka_broker.start()
+    try:
+        wait_for(lambda: len(acknowledged) > before + 20)
+    finally:
+        stopping.set()
+        thread.join()
+        print(set(said))
+    times = everything(kafka_home.reader()).column("_ts").to_pylist()
+    assert times[: len(acknowledged)] == acknowledged
+    assert len(times) - len(acknowledged) <= 1
+    print(f"faults tried: 1 broker {end}; acknowledged appends checked: {len(acknowledged)}")
+
+
+def wait_for(condition):
+    for _ in range(10_000):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("did not happen")
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(120)
+def test_a_log_is_copied_to_kafka_and_back(kafka_home, tmp_path):
+    source = SegmentWriter.open(tmp_path / "a", SCHEMA)
+    for at in range(0, 500, 20):
+        source.append(rows_of(list(range(at, at + 20))))
+    source.close()
+    here = SegmentReader.open(tmp_path / "a")
+    writer = kafka_home.writer(SCHEMA)
+    assert copy(here, writer, "a", end=200) == (0, 200)
+    assert copy(here, writer, "a") == (200, 500)
+    back = SegmentWriter.open(tmp_path / "b", SCHEMA)
+    copy(kafka_home.reader(), back, "kafka")
+    back.close()
+    assert everything(SegmentReader.open(tmp_path / "b")).equals(everything(here))

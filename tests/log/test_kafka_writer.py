@@ -1,0 +1,47 @@
+import pytest
+
+from edgewise.errors import LogError, LogLocked
+from edgewise.event.arrow import record_batch, to_arrow
+from edgewise.event.schema import Schema
+from edgewise.log.api import Appended
+from edgewise.log.kafka_writer import KafkaWriter
+from edgewise.log.laws import SCHEMA, everything, rows_of
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(120)
+def test_a_writer_that_lost_the_log_cannot_append(kafka_home, monkeypatch):
+    old = kafka_home.writer(SCHEMA)
+    old.append(rows_of([1]))
+    with monkeypatch.context() as patch:  # as if the lease had run out without its knowing
+        patch.setattr("edgewise.log.kafka_writer.Lease", lambda *_: NoLease())
+        new = kafka_home.writer(SCHEMA)
+    with pytest.raises(LogLocked, match="another writer took over from epoch 1"):
+        old.append(rows_of([2]))
+    with pytest.raises(LogError, match="took over"):
+        old.append(rows_of([2]))
+    assert new.append(rows_of([3])) == Appended(1, 2)
+    assert everything(kafka_home.reader()).column("_ts").to_pylist() == [1, 3]
+
+
+class NoLease:
+    lost = False
+
+    def close(self):
+        pass
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(120)
+def test_an_attribute_is_added_with_a_default(kafka_home):
+    old, new = Schema.of("S", k="string"), Schema.of("S", k="string", v="long")
+    writer = kafka_home.writer(old)
+    writer.append(record_batch(to_arrow(old), [1], [1], [0], [["a"]]))
+    writer.close()
+    with pytest.raises(LogError, match="attribute 'v' is new; give it a default"):
+        kafka_home.writer(new)
+    address, topic = kafka_home.place.removeprefix("kafka://").split("/")
+    writer = KafkaWriter.open(address, topic, new, defaults={"v": 5})
+    kafka_home.opened.append(writer)
+    writer.append(record_batch(to_arrow(new), [2], [2], [0], [["b"], [6]]))
+    assert everything(kafka_home.reader()).column("v").to_pylist() == [5, 6]
