@@ -1,0 +1,92 @@
+"""Predicate push-down: what a filter drops in the end is not kept in between.
+
+    after a window      before it, where an event enters and leaves on its own (time, delay)
+    filter of a query   into the inner query it reads, where that is a plain selection
+    true                away; a filter that is always true filters nothing
+
+Streams that others can see are never changed: rows must come out as they were written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgewise.plan.exprs import Agg, Expr, Field, walk
+from edgewise.plan.nodes import App, Filter, Query, StreamInput
+from edgewise.plan.rules.fold import TRUE
+from edgewise.plan.rules.rewriting import map_query
+
+INDEPENDENT = frozenset({"time", "delay"})
+
+
+def push_filters(app: App) -> App:
+    queries = {q.name: _own_window(_without_true(q)) for q in app.queries}
+    anonymous = {s.name for s in app.streams if s.anonymous}
+    for query in list(queries.values()):
+        source = query.input
+        if isinstance(source, StreamInput) and source.stream in anonymous:
+            _into_inner(queries, query, source)
+    return replace(app, queries=tuple(queries[q.name] for q in app.queries))
+
+
+def _without_true(query: Query) -> Query:
+    if not isinstance(query.input, StreamInput):
+        return query
+    before = tuple(h for h in query.input.before if h != Filter(TRUE))
+    after = tuple(h for h in query.input.after if h != Filter(TRUE))
+    return replace(query, input=replace(query.input, before=before, after=after))
+
+
+def _own_window(query: Query) -> Query:
+    source = query.input
+    if not isinstance(source, StreamInput) or source.window is None:
+        return query
+    if source.window.name not in INDEPENDENT:
+        return query
+    if not all(isinstance(h, Filter) for h in source.after):
+        return query
+    moved = replace(source, before=(*source.before, *source.after), after=())
+    return replace(query, input=moved)
+
+
+def _into_inner(queries: dict[str, Query], outer: Query, source: StreamInput) -> None:
+    """Filters of the outer query, in the inner one's own terms, behind its own filters."""
+    inner = next((q for q in queries.values() if q.output.target == source.stream), None)
+    if inner is None or not isinstance(inner.input, StreamInput) or not _plain(inner):
+        return
+    if not all(isinstance(h, Filter) for h in source.before):
+        return
+    meaning = {item.name: item.expr for item in inner.select.items}
+
+    def translate(expr: Expr) -> Expr:
+        return _substitute(expr, meaning)
+
+    moved = map_query(replace(outer, input=replace(source, after=(), window=None)), translate)
+    assert isinstance(moved.input, StreamInput)
+    handlers = (*inner.input.before, *moved.input.before)
+    queries[inner.name] = replace(inner, input=replace(inner.input, before=handlers))
+    queries[outer.name] = replace(outer, input=replace(source, before=()))
+
+
+def _plain(query: Query) -> bool:
+    """No window, no aggregate, nothing that counts rows."""
+    select = query.select
+    assert isinstance(query.input, StreamInput)
+    if query.input.window or query.rate or select.having is not None or select.group_by:
+        return False
+    if select.order_by or select.limit is not None or select.offset is not None:
+        return False
+    return not any(isinstance(n, Agg) for item in select.items for n in walk(item.expr))
+
+
+def _substitute(expr: Expr, meaning: dict[str, Expr]) -> Expr:
+    """Each attribute replaced by the expression that made it."""
+    if isinstance(expr, Field):
+        return meaning.get(expr.name, expr)
+    changes: dict[str, object] = {}
+    for name in ("left", "right", "operand", "condition"):
+        if hasattr(expr, name):
+            changes[name] = _substitute(getattr(expr, name), meaning)
+    if hasattr(expr, "args"):
+        changes["args"] = tuple(_substitute(a, meaning) for a in expr.args)
+    return replace(expr, **changes) if changes else expr  # type: ignore[arg-type]
