@@ -28,6 +28,7 @@ ADDRESSES = 60_000  # so many that no honest one reaches ten logins in ten minut
 BURST_EVERY_S = (6.0, 12.0)
 BURST_LASTS_S = (3.0, 7.0)
 BURST_LOGINS_PER_S = 12
+STRANGERS = ("192.0.2", "198.51.100", "203.0.113")  # nobody's: kept for documentation
 DAY_MS = 24 * 3600 * 1000
 RETRY_S = 0.2
 CITIES = (
@@ -66,7 +67,7 @@ class Day:
     def _plan_bursts(self, elapsed_s: float) -> None:
         self._bursts = [b for b in self._bursts if b[2] > elapsed_s]
         while self._next_burst_s <= elapsed_s:
-            ip = ".".join(str(self._dice.randint(1, 254)) for _ in range(4))
+            ip = f"{self._dice.choice(STRANGERS)}.{self._dice.randint(1, 254)}"
             city = self._dice.choice(CITIES)
             self._bursts.append((ip, city, elapsed_s + self._dice.uniform(*BURST_LASTS_S)))
             self._next_burst_s += self._dice.uniform(*BURST_EVERY_S)
