@@ -42,6 +42,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@scripts/check-python $(PYTHON)
 	@echo "installing into $(VENV) (about a minute the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip==26.3
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
