@@ -52,6 +52,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser("run", help="capture, compute, serve")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
     parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
+    parser.add_argument("--retain-mb", type=int, default=0, help="of each log; 0 keeps all")
+    parser.add_argument("--retain-hours", type=float, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     _add_node_options(parser)
     parser.set_defaults(call=_run)
@@ -128,9 +130,16 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    import dataclasses
+
+    from edgewise.log.api import LogConfig
     from edgewise.node.run import run
 
-    run(_node(arguments, arguments.app, arguments.data))
+    kept = LogConfig(
+        retain_bytes=arguments.retain_mb * 1024 * 1024,
+        retain_ms=int(arguments.retain_hours * 3_600_000),
+    )
+    run(dataclasses.replace(_node(arguments, arguments.app, arguments.data), log=kept))
 
 
 def _demo(arguments: argparse.Namespace) -> None:

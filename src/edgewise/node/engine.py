@@ -13,16 +13,18 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
 from edgewise.errors import EdgewiseError
+from edgewise.log.api import LogConfig
 from edgewise.log.segment import SegmentWriter
 from edgewise.node import apps
 from edgewise.node.children import end_with_parent
-from edgewise.node.layout import Layout
+from edgewise.node.layout import RETAIN_EVERY_S, Layout
 from edgewise.plan.nodes import App
 
 IDLE_WAIT_S = 0.2
@@ -42,6 +44,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--max-rows", type=int, default=1_000_000, help="per micro-batch")
+    parser.add_argument("--retain-bytes", type=int, default=0, help="of each output log")
+    parser.add_argument("--retain-ms", type=int, default=0, help="of each output log")
     arguments = parser.parse_args(argv)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
@@ -50,7 +54,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         app = apps.load(arguments.app).app
         with ExitStack() as stack:
-            writers = _open_outputs(app, Layout(arguments.data), stack)
+            kept = LogConfig(retain_bytes=arguments.retain_bytes, retain_ms=arguments.retain_ms)
+            writers = _open_outputs(app, Layout(arguments.data), kept, stack)
+            threading.Thread(target=_retain, args=(writers,), daemon=True).start()
             run = _spark if arguments.engine == "spark" else _embedded
             run(app, arguments, writers, stopping)
     except EdgewiseError as error:
@@ -59,10 +65,19 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _open_outputs(app: App, layout: Layout, stack: ExitStack) -> dict[str, SegmentWriter]:
+def _retain(writers: dict[str, SegmentWriter]) -> None:
+    while True:
+        time.sleep(RETAIN_EVERY_S)
+        for writer in writers.values():
+            writer.retain(time.time_ns() // 1_000_000)
+
+
+def _open_outputs(
+    app: App, layout: Layout, kept: LogConfig, stack: ExitStack
+) -> dict[str, SegmentWriter]:
     writers = {}
     for stream in app.outputs:
-        writers[stream.name] = SegmentWriter.open(layout.log(stream.name), stream.schema)
+        writers[stream.name] = SegmentWriter.open(layout.log(stream.name), stream.schema, kept)
         stack.callback(writers[stream.name].close)
     return writers
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+RETAIN_EVERY_S = 60.0  # how often each owner of a log lets old segments go
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:

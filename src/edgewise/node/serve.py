@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.feed import Feed
 from edgewise.edge.server import Edge
-from edgewise.errors import LogLocked
+from edgewise.errors import LogFull, LogLocked
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
@@ -27,14 +28,13 @@ from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.node import apps
 from edgewise.node.children import STEADY_S, Child, backoff_s
 from edgewise.node.ends import Ends
-from edgewise.node.layout import Layout
+from edgewise.node.layout import RETAIN_EVERY_S, Layout
 from edgewise.node.rates import Rates
 from edgewise.node.terminal import Steps
 from edgewise.plan.nodes import Stream
 
 RATES_EVERY_S = 0.5
 MARK_EVERY_S = 1.0  # an idle stream still carries time
-RETAIN_EVERY_S = 60.0
 LINGER_S, LINGER_POLL_S = 5.0, 0.5  # how long the last writer may take to end
 
 
@@ -151,7 +151,14 @@ class Serving:
             writer.close()
 
     def spawn(self, *coroutines: Any) -> None:
-        self._tasks += [asyncio.create_task(c) for c in coroutines]
+        for coroutine in coroutines:
+            task = asyncio.create_task(coroutine, name=coroutine.__qualname__)
+            task.add_done_callback(self._tell_failure)
+            self._tasks.append(task)
+
+    def _tell_failure(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self.steps.say("node", f"{task.get_name()} failed: {task.exception()!r}")
 
     async def _keep_engine(self) -> None:
         """A failing engine is started again, later each time, and says why."""
@@ -179,6 +186,8 @@ class Serving:
             str(config.app),
             *("--data", str(config.data), "--engine", config.engine),
             *("--master", config.master, "--partitions", str(config.partitions)),
+            *("--retain-bytes", str(config.log.retain_bytes)),
+            *("--retain-ms", str(config.log.retain_ms)),
         ]
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -228,7 +237,8 @@ class Serving:
 
 
 def mark(writer: SegmentWriter, ts: int) -> None:
-    """Time moved to `ts`, nothing happened."""
+    """Time moved to `ts`, nothing happened. On a full disk the next mark will do."""
     columns: list[list[Any]] = [[None]] * (len(writer.schema) - SYSTEM_COUNT)
     at_us = WallClock().now_us()
-    writer.append(record_batch(writer.schema, [ts], [at_us], [int(Kind.MARK)], columns))
+    with suppress(LogFull):
+        writer.append(record_batch(writer.schema, [ts], [at_us], [int(Kind.MARK)], columns))
