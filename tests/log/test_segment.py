@@ -126,8 +126,11 @@ def produce(name):
             sys.stdout.write(f"{name} {at}\\n")
             sys.stdout.flush()
         at += 1
-for name in ("a", "b", "c"):
-    threading.Thread(target=produce, args=(name,)).start()
+threads = [threading.Thread(target=produce, args=(name,)) for name in ("a", "b", "c")]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
 """
 
 
@@ -139,8 +142,6 @@ def kill_and_check(directory, rounds, seed):
         command = [sys.executable, "-c", VICTIM, str(directory)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as victim:
             lines = [victim.stdout.readline() for _ in range(chance.randint(1, 120))]
-            for _ in range(chance.randint(0, 3000)):
-                pass  # die at another instruction each time
             victim.send_signal(signal.SIGKILL)
             lines += victim.stdout.readlines()
         for name, at in (line.split() for line in lines if line.endswith("\n")):

@@ -209,7 +209,7 @@ class SegmentWriter:
             )
         self._epoch = max(known.epoch + 1 if known else 1, self._head.fence)
         self._earliest = 0
-        self._sealed_ms = 0
+        self._latest_ms = 0
         self._producers = Producers(self._limit())
         self._create(0, CLOCK_NONE)
 
@@ -222,7 +222,7 @@ class SegmentWriter:
         epochs = (found.header.epoch, tally.epoch_last, known.epoch if known else 0)
         self._epoch = max(1 + max(epochs), self._head.fence)
         self._tally, self._producers = tally, found.producers
-        self._sealed_ms = 0
+        self._latest_ms = found.header.created_ms
         self._fd = os.open(found.path, os.O_RDWR | os.O_CLOEXEC)
         if self.cut:
             os.ftruncate(self._fd, tally.position)
@@ -364,9 +364,7 @@ class SegmentWriter:
     def _roll(self) -> None:
         """Seal the active segment and start the next one."""
         old, old_fd = self._tally, self._fd
-        # Time may jump back; the age of a segment must not make it older than one before it.
-        self._sealed_ms = max(self._sealed_ms, self._now_ms())
-        body = msgspec.msgpack.encode(old.footer(self._sealed_ms))
+        body = msgspec.msgpack.encode(old.footer(self._time_ms()))
         footer = pack_frame(
             FrameKind.FOOTER, body, first=old.offset, epoch=self._epoch,
             clock_before=old.clock, durable_before=old.position,
@@ -381,10 +379,15 @@ class SegmentWriter:
         self._publish()
         self._head.sync()
 
+    def _time_ms(self) -> int:
+        """The clock may jump back; no ledger may look older than those before it."""
+        self._latest_ms = max(self._latest_ms, self._now_ms())
+        return self._latest_ms
+
     def _create(self, base: int, clock: int) -> None:
         """A new active segment. It gets its name when it is whole."""
         header = SegmentHeader(
-            base=base, epoch=self._epoch, clock_before=clock, created_ms=self._now_ms(),
+            base=base, epoch=self._epoch, clock_before=clock, created_ms=self._time_ms(),
             schema=self._schema.serialize().to_pybytes(), producers=self._producers.snapshot(),
         )  # fmt: skip
         frame = pack_frame(
