@@ -90,6 +90,7 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 SOURCES: dict[str, str] = {
     "amqp": "edgewise.gateway.amqp:AmqpSource",
     "file": "edgewise.gateway.file:FileSource",
+    "kafka": "edgewise.gateway.kafka:KafkaSource",
     "mqtt": "edgewise.gateway.mqtt:MqttSource",
     "zeromq": "edgewise.gateway.zeromq:ZeroMqSource",
 }
@@ -97,6 +98,7 @@ SINKS: dict[str, str] = {
     "amqp": "edgewise.gateway.amqp:AmqpSink",
     "file": "edgewise.gateway.file_sink:FileSink",
     "http": "edgewise.gateway.webhook:HttpSink",
+    "kafka": "edgewise.gateway.kafka:KafkaSink",
     "mqtt": "edgewise.gateway.mqtt:MqttSink",
     "zeromq": "edgewise.gateway.zeromq:ZeroMqSink",
 }
