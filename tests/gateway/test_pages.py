@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.gateway.doors import SINKS, SOURCES
+from edgewise.gateway.doors import SINKS, SOURCES, sink_of, source_of
 from edgewise.lang import compile_app
-from edgewise.node.ends import Ends
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "sources").glob("*.md"))
 
@@ -22,13 +21,12 @@ def examples():
 
 @pytest.mark.parametrize("text", list(examples()))
 def test_the_example_of_a_page_is_an_app_with_ends_that_can_be_opened(text):
-    app = compile_app(
-        text + "\nfrom Aux select 1 as one insert into AuxOut;\ndefine stream Aux (x int);"
-    ).app
+    query = "from Aux select x insert into AuxOut;"
+    app = compile_app(f"define stream Aux (x int);\n{text}\n{query}").app
     for stream in app.streams:
-        ends = [*stream.annotated("source"), *stream.annotated("sink")]
-        assert ends or stream.name in {"Aux", "AuxOut", "app_log"}
-    Ends.of(app)
+        sources = [source_of(stream.name, a, stream.schema) for a in stream.annotated("source")]
+        sinks = [sink_of(stream.name, a, stream.schema) for a in stream.annotated("sink")]
+        assert sources or sinks or stream.name in {"Aux", "AuxOut", "app_log"}
 
 
 def test_every_door_has_its_page():
