@@ -123,6 +123,7 @@ def test_the_page_comes_back_by_itself_when_the_edge_does(browser, publisher):
     publisher.stop()
     page.wait_for("document.getElementById('state').dataset.state !== 'open'", SHOW_S_MAX)
     again = Publisher(publisher.new_loop, publisher.port)
+    again.offset = publisher.offset  # a log goes on where it was, and so do its topics
     try:
         again.alert("10.0.0.5", 50)
         page.wait_for(shows("10.0.0.5", 50), SHOW_S_MAX)
