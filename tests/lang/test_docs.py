@@ -1,0 +1,97 @@
+"""docs/language.md: every example compiles, every message is what the compiler prints."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.lang.test_compiler import run
+
+from edgewise.event.types import AttrType
+from edgewise.lang import compile_app, format_app
+from edgewise.plan.functions import FUNCTIONS
+from edgewise.plan.windows import WINDOWS
+
+PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("place", [n for n, (kind, _) in enumerate(BLOCKS) if kind == "sql"])
+def test_every_app_compiles_or_says_what_the_page_says(place):
+    text = BLOCKS[place][1]
+    following = BLOCKS[place + 1] if place + 1 < len(BLOCKS) else ("", "")
+    if following[0] == "text":
+        assert run(text) == following[1].rstrip("\n")
+    else:
+        assert compile_app(text).app.queries
+
+
+@pytest.mark.parametrize("place", [n for n, (kind, _) in enumerate(BLOCKS) if kind == "python"])
+def test_every_program_runs(place, capsys):
+    exec(compile(BLOCKS[place][1], str(PAGE), "exec"), {})
+    capsys.readouterr()
+
+
+def test_the_first_two_forms_are_one_plan(capsys):
+    place = next(
+        n for n, (_, text) in enumerate(BLOCKS) if "lang.fluent import col, count" in text
+    )
+    space = {}
+    exec(BLOCKS[place][1], space)
+    capsys.readouterr()
+    written = compile_app(BLOCKS[place - 1][1]).app
+    assert space["app"].streams == written.streams
+    mine, its = space["app"].queries[0], written.queries[0]
+    assert (mine.input, mine.select, mine.output) == (its.input, its.select, its.output)
+
+
+@pytest.mark.parametrize("place", [n for n, (kind, _) in enumerate(BLOCKS) if kind == "sql"])
+def test_examples_can_be_formatted(place):
+    assert format_app(format_app(BLOCKS[place][1])) == format_app(BLOCKS[place][1])
+
+
+def windows():
+    rows = ["| window | keeps |", "|---|---|"]
+    bounds = {"time": "by time", "events": "by number", "": "as long as its condition says"}
+    for spec in WINDOWS.values():
+        shapes = [
+            f"`{spec.name}({', '.join(p.name for p in params)}"
+            + (f", {spec.repeats[0].name}...`" if spec.repeats else "")
+            + ")`"
+            for params in spec.overloads
+        ]
+        kind = "a batch at a time, " if spec.batch else ""
+        rows.append(f"| {' '.join(shapes)} | {kind}{bounds[spec.bounded]} |")
+    return "\n".join(rows).replace("`)`", ")`")
+
+
+def functions():
+    groups = {}
+    for function in FUNCTIONS.values():
+        space = "aggregates" if function.aggregate else function.name.rpartition(":")[0]
+        groups.setdefault(space or "plain", []).append(function)
+    rows = ["| functions | |", "|---|---|"]
+    for space, found in groups.items():
+        rows.append(f"| {space} | {' '.join(f'`{signature(f)}`' for f in found)} |")
+    return "\n".join(rows)
+
+
+def signature(function):
+    args = [kinds(types) for types in function.takes]
+    least = len(args) - function.optional
+    shown = ", ".join(args[:least] + [f"[{a}]" for a in args[least:]])
+    return f"{function.name}({shown}{'...' if function.variadic else ''})"
+
+
+def kinds(types):
+    if types == frozenset(AttrType):
+        return "any"
+    if len(types) == 1:
+        return next(iter(types)).value
+    if types == frozenset({AttrType.INT, AttrType.LONG}):
+        return "whole"
+    return "number" if AttrType.STRING not in types else "value"
+
+
+def test_the_tables_are_those_of_the_compiler(generated_block):
+    generated_block(PAGE, "windows", windows())
+    generated_block(PAGE, "functions", functions())
