@@ -1,11 +1,28 @@
+import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from tests.gateway.memory_log import MemoryLog
 
+from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.doors import check_sink, check_source, http_config, sink_of, source_of
+from edgewise.gateway.doors import (
+    HTTP_GUARANTEES,
+    SINKS,
+    SOURCES,
+    check_sink,
+    check_source,
+    http_config,
+    sink_class,
+    sink_of,
+    source_class,
+    source_of,
+)
 from edgewise.gateway.http import HttpConfig
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
+
+PAGE = Path(__file__).parents[2] / "docs" / "sources" / "README.md"
 
 
 def test_defaults_are_filled_in():
@@ -78,3 +95,63 @@ def test_a_mapping_that_does_not_fit_is_found_before_anything_starts():
         sink_of("S", Annotation("sink", pairs, (text,)), schema)
     with pytest.raises(BadSpec, match="needs a type"):
         source_of("S", Annotation("source"))
+
+
+PIGEON = """
+from edgewise.gateway.feed import Feed
+from edgewise.gateway.spec import Guarantee, Option
+
+
+class PigeonSource:
+    OPTIONS = {"loft": Option("where they land", None)}
+    GUARANTEES = (Guarantee.AT_MOST_ONCE,)
+
+    @staticmethod
+    def check(options):
+        pass
+
+    def __init__(self, spec, schema, writer, clock):
+        self._feed = Feed(spec, schema, writer, clock)
+        self.stats = self._feed.stats
+
+    async def start(self):
+        await self._feed.take(b'{"v": 7}')
+
+    async def stop(self):
+        await self._feed.close()
+"""
+
+
+def test_a_user_adds_a_source_with_one_class_and_an_entry_point(tmp_path, monkeypatch):
+    (tmp_path / "pigeons.py").write_text(PIGEON)
+    info = tmp_path / "pigeons-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pigeons\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[edgewise.sources]\npigeon = pigeons:PigeonSource\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BadSpec, match="'pigeon' needs the option 'loft'"):
+        check_source(SourceSpec("S", "pigeon"))
+    spec = check_source(SourceSpec("S", "pigeon", {"loft": "here"}))
+    schema = Schema.of("S", v="int")
+    log = MemoryLog(schema)
+
+    async def scenario():
+        source = source_class("pigeon")(spec, schema, log, ManualClock())
+        await source.start()
+        await source.stop()
+
+    asyncio.run(scenario())
+    assert [r["v"] for r in log.rows()] == [7]
+
+
+def test_the_page_says_what_each_door_can_promise(generated_block):
+    def words(guarantees):
+        return ", ".join(f"`{g.value}`" for g in guarantees) or "-"
+
+    lines = ["| type | as a source | as a sink |", "|---|---|---|"]
+    for kind in sorted({*SOURCES, *SINKS, "http"}):
+        taken = HTTP_GUARANTEES if kind == "http" else ()
+        taken = source_class(kind).GUARANTEES if kind in SOURCES else taken
+        given = sink_class(kind).GUARANTEES if kind in SINKS else ()
+        lines.append(f"| [{kind}]({kind}.md) | {words(taken)} | {words(given)} |")
+    generated_block(PAGE, "doors", "\n".join(lines))

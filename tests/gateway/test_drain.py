@@ -6,7 +6,7 @@ from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.schema import Schema
 from edgewise.gateway import drain as module
 from edgewise.gateway.drain import Drain, FileCursor, Undelivered
-from edgewise.gateway.spec import SinkSpec
+from edgewise.gateway.spec import MapSpec, SinkSpec
 from edgewise.log.api import LogConfig
 from edgewise.log.memory import MemoryLog
 
@@ -115,3 +115,24 @@ def test_rows_that_retention_removed_are_said_and_skipped(tmp_path, caplog):
     asyncio.run(scenario())
     assert got == [4]
     assert "offsets 0 to 4 were removed" in caplog.text
+
+
+def test_a_row_that_cannot_be_mapped_is_said_and_does_not_stop_the_rest(tmp_path, caplog):
+    log = MemoryLog()
+    log.writer(SCHEMA).append(rows(1, 70_000, 2))
+    spec = SinkSpec("S", "test", {}, MapSpec("binary", {"layout": "<h"}))
+    got = []
+
+    async def deliver(messages):
+        got.extend(m.payload for m in messages)
+
+    async def scenario():
+        draining = Drain(spec, SCHEMA, log.reader(), FileCursor(tmp_path / "cursor"))
+        draining.start(deliver)
+        await until(lambda: len(got) == 2)
+        await draining.stop()
+        assert draining.stats.refused == {("S", "unmappable"): 1}
+
+    asyncio.run(scenario())
+    assert got == [b"\x01\x00", b"\x02\x00"]
+    assert "cannot map offset 1" in caplog.text

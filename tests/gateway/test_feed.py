@@ -2,7 +2,9 @@ import asyncio
 import logging
 
 from tests.gateway.memory_log import MemoryLog
+from tests.gateway.until import until
 
+from edgewise.errors import LogError
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway import feed as module
@@ -66,3 +68,22 @@ def test_what_a_producer_sends_again_is_counted_as_duplicate():
 
     asyncio.run(scenario())
     assert len(log.rows()) == 1
+
+
+def test_a_log_that_fails_for_good_is_said():
+    log = MemoryLog(SCHEMA)
+
+    def broken(*_args, **_named):
+        raise LogError("the disk failed")
+
+    log.append = broken
+
+    async def scenario():
+        feed = make(log)
+        acknowledged = []
+        await feed.offer(b'{"v": 1}', lambda: acknowledged.append(1))
+        await until(lambda: feed.stats.failed)
+        await feed.close()
+        assert not acknowledged
+
+    asyncio.run(scenario())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import struct
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,13 @@ from edgewise.event.schema import Schema
 from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import Guarantee, SinkSpec
 from edgewise.gateway.stats import DoorStats
+from edgewise.gateway.watch import watch
 from edgewise.log.api import LogReader
 
 logger = logging.getLogger(__name__)
 ROWS_MAX = 1024  # read from the log at once
 WAIT_S = 0.5
+SAY_EVERY = 1000  # unmappable rows between two lines in the program's log
 RETRY_S = (0.1, 0.5, 2.0)
 
 
@@ -87,7 +90,7 @@ class Drain:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, deliver: Deliver) -> None:
-        self._task = asyncio.create_task(self._run(deliver))
+        self._task = watch(asyncio.create_task(self._run(deliver)), self._name, self.stats)
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -125,10 +128,25 @@ class Drain:
             columns = [column.to_pylist() for column in batch.rows.columns]
             ts, _at, kinds = columns[:SYSTEM_COUNT]
             for index, row in enumerate(zip(*columns[SYSTEM_COUNT:], strict=True)):
-                if kinds[index] == Kind.CURRENT:
-                    payload = self._render(ts[index], row)
-                    messages.append(Message(batch.first + index, payload, row))
+                offset = batch.first + index
+                payload = self._payload(offset, ts[index], row, kinds[index])
+                if payload is not None:
+                    messages.append(Message(offset, payload, row))
         return messages, end
+
+    def _payload(self, offset: int, ts: int, row: Sequence[Any], kind: int) -> bytes | None:
+        if kind != Kind.CURRENT:
+            return None
+        try:
+            return self._render(ts, row)
+        except (ValueError, TypeError, LookupError, ArithmeticError, struct.error) as bad:
+            # One row that a fixed layout or a foreign schema cannot hold must not stop the rest.
+            count = self.stats.refused[self._stream, "unmappable"] = (
+                self.stats.refused[self._stream, "unmappable"] + 1
+            )
+            if count % SAY_EVERY == 1:
+                logger.warning("%s cannot map offset %d: %s", self._name, offset, bad)
+            return None
 
     async def _deliver(self, deliver: Deliver, messages: list[Message]) -> None:
         tries = 0

@@ -23,6 +23,7 @@ from edgewise.gateway.intake import Arrivals, Intake
 from edgewise.gateway.mappers import mapper_of
 from edgewise.gateway.spec import SourceSpec
 from edgewise.gateway.stats import DoorStats
+from edgewise.gateway.watch import watch
 from edgewise.log.api import Appended, LogWriter
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,9 @@ class Feed:
         self._room = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
         self._intake = Intake(writer, self._admission, self._pool, self.stats.appended)
+
+    def watch(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
+        return watch(task, self._name, self.stats)
 
     def read(self, payload: bytes) -> Admitted | None:
         """The events of one message; None, counted and said, where they are refused."""
@@ -126,7 +130,7 @@ class Feed:
             self._room.release()
             durable()
             return
-        task = asyncio.create_task(self._finish(events, durable))
+        task = self.watch(asyncio.create_task(self._finish(events, durable)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -98,7 +98,7 @@ class FileSource:
     async def start(self) -> None:
         if not self._follow and not self._paths():
             raise SetupError(f"no file matches '{self._pattern}'; correct path, or follow='true'")
-        self._task = asyncio.create_task(self._run())
+        self._task = self._feed.watch(asyncio.create_task(self._run()))
 
     async def stop(self) -> None:
         if self._task is not None:

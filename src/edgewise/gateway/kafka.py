@@ -76,7 +76,7 @@ class KafkaSource:
 
     async def start(self) -> None:
         await asyncio.to_thread(self._open)
-        self._task = asyncio.create_task(self._run())
+        self._task = self._feed.watch(asyncio.create_task(self._run()))
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -21,6 +21,7 @@ class DoorStats:
     bytes_in_flight: int = 0
     appends: Counter[int] = field(default_factory=Counter)  # by index of bucket
     append_seconds: float = 0.0
+    failed: str = ""  # why the door stopped by itself; empty while it works
 
     def appended(self, seconds: float) -> None:
         self.appends[bisect_left(APPEND_BUCKETS_S, seconds)] += 1
@@ -57,6 +58,9 @@ def _lines(stats: DoorStats, door: str) -> Iterator[str]:
     yield "# HELP edgewise_gateway_bytes_total Bytes of bodies received."
     yield "# TYPE edgewise_gateway_bytes_total counter"
     yield f"edgewise_gateway_bytes_total{{{door}}} {stats.bytes_in}"
+    yield "# HELP edgewise_gateway_failed 1 when the door stopped by itself."
+    yield "# TYPE edgewise_gateway_failed gauge"
+    yield f"edgewise_gateway_failed{{{door}}} {int(bool(stats.failed))}"
     yield "# HELP edgewise_gateway_in_flight_bytes Bytes received and not yet durable."
     yield "# TYPE edgewise_gateway_in_flight_bytes gauge"
     yield f"edgewise_gateway_in_flight_bytes{{{door}}} {stats.bytes_in_flight}"

@@ -59,7 +59,7 @@ class ZeroMqSource:
             for topic in self._options["topic"].split(",")[:TOPICS_MAX]:
                 socket.subscribe(topic.strip())
         _attach(socket, self._options)
-        self._task = asyncio.create_task(self._run(socket))
+        self._task = self._feed.watch(asyncio.create_task(self._run(socket)))
 
     async def stop(self) -> None:
         if self._task is not None:

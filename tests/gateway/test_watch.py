@@ -1,0 +1,23 @@
+import asyncio
+
+from edgewise.gateway.stats import DoorStats
+from edgewise.gateway.watch import watch
+
+
+def test_a_fault_is_said_and_an_end_or_a_cancel_is_not(caplog):
+    stats = DoorStats()
+
+    async def fail():
+        raise ValueError("the disk failed")
+
+    async def scenario():
+        fine = watch(asyncio.create_task(asyncio.sleep(0)), "source a", stats)
+        stopped = watch(asyncio.create_task(asyncio.sleep(60)), "source b", stats)
+        stopped.cancel()
+        await asyncio.wait([fine, stopped])
+        assert stats.failed == ""
+        await asyncio.wait([watch(asyncio.create_task(fail()), "source c", stats)])
+
+    asyncio.run(scenario())
+    assert stats.failed == "ValueError: the disk failed"
+    assert "source c stopped: ValueError: the disk failed" in caplog.text
