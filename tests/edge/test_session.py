@@ -268,6 +268,8 @@ def test_an_acknowledgement_measures_the_age_of_what_it_covers():
         talk.hear()
     talk.say(frames.Ack(2), 5000)
     assert talk.ages == [("a", 4000)]
-    talk.say(frames.Ack(3), 7000)
+    talk.fanout.publish("a/1", {"v": 4}, now_us=0, offset=4, at_us=2000)
+    talk.hear()
+    talk.say(frames.Ack(4), 7000)
     assert talk.ages == [("a", 4000), ("a", 5000)]
     assert talk.session.age_us == 5000

@@ -24,6 +24,7 @@ from edgewise.wire import codec
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Error, Gone, How, Paused, Remove, Stale
 
+SAMPLE_EVERY = 16  # updates; besides, one sample is always on its way
 SAMPLES_MAX = 64  # updates whose age is measured at the next acknowledgement
 CANDIDATES_MAX = 512  # pending topics that one choice looks at, oldest pending first
 
@@ -107,6 +108,25 @@ def _anything(_path: tuple[str, ...]) -> bool:
 
 class Outbox:
     """Control frames first, then pending topics."""
+
+    __slots__ = (
+        "_control",
+        "_control_bytes_max",
+        "_pending",
+        "_queue_max",
+        "_refused",
+        "_samples",
+        "_waiting",
+        "budget",
+        "bytes_sent",
+        "conflated",
+        "control_bytes",
+        "may_read",
+        "overflowed",
+        "slots",
+        "topics_max",
+        "updates_sent",
+    )
 
     def __init__(self, queue_max: int, control_bytes_max: int, topics_max: int) -> None:
         self.topics_max = topics_max
@@ -244,6 +264,13 @@ class Outbox:
     def take(self, bytes_max: int, now_us: int) -> list[bytes]:
         """Frames for one write: at least one when there is any, then up to `bytes_max`."""
         out: list[bytes] = []
+        pending = self._pending
+        if len(pending) == 1 and not self._control and self.budget is None and not self._waiting:
+            # One topic for many clients is the common case, and the hot one.
+            _, (slot, change) = pending.popitem()
+            self._emit(slot, change, out, now_us)
+            self.bytes_sent += len(out[-1])
+            return out
         size = 0
         while self._control and size < bytes_max:
             frame = self._control.popleft()
@@ -334,21 +361,27 @@ class Outbox:
         assert held is not None, "a topic is only pending when it has a value"
         frame = self._frame(slot, change, held)
         out.append(frame)
-        if not slot.told and topic.stale_us:
-            out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
-        topic.size = len(frame)
+        size = len(frame)
+        topic.size = size
         topic.sent_updates += 1
-        topic.sent_bytes += len(frame)
-        if slot.sent is not None and len(self._samples) < SAMPLES_MAX:
-            # First sight of a topic says how old its value is, not how long we took.
-            self._samples.append((self.updates_sent + 1, held.at_us, topic.segments[0]))
-        slot.told = True
-        slot.sent = held
-        slot.due_us = now_us + slot.gap_us
+        topic.sent_bytes += size
         self.updates_sent += 1
+        if not slot.told:
+            slot.told = True
+            if topic.stale_us:
+                out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
+        elif not self._samples or (
+            not self.updates_sent % SAMPLE_EVERY and len(self._samples) < SAMPLES_MAX
+        ):
+            # First sight of a topic says how old its value is, not how long we took.
+            self._samples.append((self.updates_sent, held.at_us, topic.segments[0]))
+        slot.sent = held
+        if slot.gap_us:
+            slot.due_us = now_us + slot.gap_us
 
     def _frame(self, slot: Slot, change: Change | None, held: Change) -> bytes:
         topic = slot.topic
+        base = slot.sent
         if change is not None:
             slot.queued -= 1
             if change.version <= slot.replay_to and slot.sent is not None:
@@ -367,9 +400,9 @@ class Outbox:
             frame = fold_frame(topic, slot.sent, fold)
             self._close_fold(slot)
             return frame
-        if slot.sent is None:
+        if base is None:
             return snapshot_frame(topic, held, slot.last)
-        return step_frame(topic, slot.sent, held)
+        return held.frames.get(base.version) or step_frame(topic, base, held)
 
     def _close_fold(self, slot: Slot) -> None:
         if slot.fold is not None:

@@ -37,6 +37,7 @@ from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
 
 Carrier = Connection | PollCarrier
+ROUNDS_PER_TICK = 4  # so that flushing takes at most a quarter of a busy loop
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
 SYSTEM_TOPIC = Policy(ttl_ms=5000)
@@ -73,6 +74,7 @@ class Edge:
         )
         self.telemetry = Telemetry()
         self.now_us = now_us
+        self.tick_us = 0
         self.carriers: dict[Outbox, Carrier] = {}
         self._by_name: dict[str, Carrier] = {}
         self._open: set[Connection] = set()
@@ -217,6 +219,9 @@ class Edge:
             carrier = self.carriers.get(outbox)
             if carrier is not None:
                 carrier.flush(now)
+        # A quiet edge flushes at once; a busy one collects for a few rounds' worth of time.
+        spent_us = now_us() - now
+        self.tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * spent_us)
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()

@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import socket
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Protocol, cast
 
@@ -31,6 +31,7 @@ class Host(Protocol):
 
     config: EdgeConfig
     now_us: Callable[[], int]
+    tick_us: int  # shortest time between two flushes of one session, now
 
     def joined(self, connection: Connection) -> bool: ...
     def left(self, connection: Connection) -> None: ...
@@ -52,7 +53,7 @@ class Connection(asyncio.Protocol):
             self._config.head_bytes_max, self._config.frame_bytes_max
         )
         self._websocket: WebSocket | None = None
-        self._pack: Callable[[Iterable[bytes]], bytes] = pack
+        self._pack: Callable[[list[bytes]], bytes] = pack
         self._asked: list[Request] = []
         self._writable = True
         self._flushed_us = 0
@@ -100,15 +101,27 @@ class Connection(asyncio.Protocol):
     def flush(self, now_us: int) -> None:
         """Write what the socket can take, one write per tick; the rest stays conflatable."""
         session, transport = self.session, self._transport
-        if session is None or transport is None or transport.is_closing():
+        if session is None or transport is None or not self._writable:
             return
         outbox = session.outbox
-        while self._writable and outbox.ready(now_us) and self._due(now_us):
-            frames = session.take(self._config.flush_bytes, now_us)
-            self._write(self._pack(frames))
-            if not outbox.ready(now_us):
-                self._flushed_us = now_us
-        self._wake_later(outbox.wake_us(), now_us)
+        if outbox.ready(now_us):
+            wait_us = self._flushed_us + self._host.tick_us - now_us
+            if wait_us > 0 and not outbox.control_bytes:
+                # Many updates within one tick share one write; after a quiet one there is no wait.
+                self._wake_later(now_us + wait_us, now_us)
+                return
+            if transport.is_closing():
+                return
+            self._flushed_us = now_us
+            more = True
+            while more:
+                data = self._pack(outbox.take(self._config.flush_bytes, now_us))
+                self.bytes_sent += len(data)
+                transport.write(data)
+                more = self._writable and outbox.ready(now_us)
+        wake_us = outbox.wake_us()
+        if wake_us:
+            self._wake_later(wake_us, now_us)
         if session.closed is not None and not outbox.control_bytes:
             self._finish()
 
@@ -180,15 +193,6 @@ class Connection(asyncio.Protocol):
         self._write(EVENT_STREAM_HEAD + headers + b"\r\n")
         session.receive(hello, self._host.now_us())
         self._host.flush_soon()
-
-    def _due(self, now_us: int) -> bool:
-        """Many updates within one tick share one write; after a quiet tick there is no wait."""
-        session = self.session
-        wait_us = self._flushed_us + self._config.tick_ms * 1000 - now_us
-        if wait_us <= 0 or (session is not None and session.outbox.control_bytes):
-            return True
-        self._wake_later(now_us + wait_us, now_us)
-        return False
 
     def _wake_later(self, at_us: int, now_us: int) -> None:
         """Time alone will make the outbox ready: a tick, a rate or a budget."""

@@ -8,7 +8,6 @@ the same bytes serve every client; deltas do what compression would.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
@@ -20,8 +19,10 @@ _MEDIUM = struct.Struct("!BBH").pack
 _LARGE = struct.Struct("!BBQ").pack
 
 
-def pack(frames: Iterable[bytes]) -> bytes:
+def pack(frames: list[bytes]) -> bytes:
     """Many frames for one write."""
+    if len(frames) == 1 and len(frames[0]) < 126:
+        return _SMALL[len(frames[0])] + frames[0]
     parts: list[bytes] = []
     for frame in frames:
         size = len(frame)

@@ -1,0 +1,206 @@
+"""The clients of bench/edge.py: raw sockets that count marks; no client library is measured.
+
+A reader finds messages by their mark and ages by the digits behind it; what lies between is the
+protocol's own overhead and is counted in bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.edge_peers import DIGITS, MARK, Peer, payload
+
+CHUNK = 256 * 1024
+SETTLE_S = 0.3
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time a process has used; fair also when the machine is shared."""
+    parts = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def quantile(values: list[float], q: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else 0.0
+
+
+def ping_pong(peer: Peer, size: int, rounds: int) -> list[float]:
+    """Publish, wait until it comes back; microseconds each."""
+    sock = peer.connect()
+    for data in peer.subscribe:
+        sock.sendall(data)
+    sock.settimeout(5)
+    time.sleep(SETTLE_S)
+    if peer.subscribe:
+        sock.recv(CHUNK)
+    out: list[float] = []
+    for _ in range(rounds):
+        message = peer.publish(payload(size))
+        stamp = message[message.index(MARK) :][: len(MARK) + DIGITS]
+        start = time.perf_counter_ns()
+        sock.sendall(message)
+        seen = b""
+        while True:
+            seen += sock.recv(CHUNK)
+            at = seen.find(stamp)
+            if at >= 0 and len(seen) - at >= size:
+                break
+        out.append((time.perf_counter_ns() - start) / 1000)
+    sock.close()
+    return out
+
+
+@dataclass
+class Client:
+    sock: socket.socket
+    messages: int = 0
+    size: int = 0
+    tail: bytes = b""
+    lost: bool = False
+    ages: list[float] = field(default_factory=list)
+
+    def read(self) -> None:
+        try:
+            data = self.sock.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.lost = True
+            return
+        self.size += len(data)
+        text = self.tail + data
+        self.messages += text.count(MARK)
+        last = text.rfind(MARK)
+        digits = text[last + len(MARK) : last + len(MARK) + DIGITS]
+        if last >= 0 and len(digits) == DIGITS:
+            self.ages.append((now_us() - int(digits)) / 1000)
+        self.tail = text[-(len(MARK) - 1) :]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the ramp."""
+
+    clients: int
+    expected_per_s: float
+    delivered_per_s: float
+    age_p50_ms: float
+    age_p99_ms: float
+    spread: float  # fastest client / slowest client
+    lost: int
+    payload_share: float
+    cpu_us: float  # of the server, per delivered message
+
+
+class Crowd:
+    """Subscribers that grow in number, and one publisher."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.clients: list[Client] = []
+        self._selector = selectors.DefaultSelector()
+        self._publisher = peer.connect()
+        self._publisher.setblocking(False)
+
+    def grow(self, total: int) -> None:
+        while len(self.clients) < total:
+            sock = self.peer.connect()
+            for data in self.peer.subscribe:
+                sock.sendall(data)
+            sock.setblocking(False)
+            client = Client(sock)
+            self.clients.append(client)
+            self._selector.register(sock, selectors.EVENT_READ, client)
+            if len(self.clients) % 50 == 0:
+                self._read(0.01)
+
+    def run(self, per_s: int, size: int, seconds: float) -> Step:
+        self._spin(SETTLE_S, 0, size)
+        for client in self.clients:
+            client.messages, client.size, client.ages = 0, 0, []
+        start, cpu = time.monotonic(), cpu_s(self.peer.pid)
+        sent = self._spin(seconds, per_s, size)
+        took, cpu = time.monotonic() - start, cpu_s(self.peer.pid) - cpu
+        alive = [c for c in self.clients if not c.lost]
+        counts = [c.messages for c in alive] or [0]
+        ages = [a for c in alive for a in c.ages]
+        total, wire = sum(counts), sum(c.size for c in alive)
+        return Step(
+            len(self.clients),
+            sent * len(self.clients) / took,
+            total / took,
+            quantile(ages, 0.5),
+            quantile(ages, 0.99),
+            max(counts) / max(1, min(counts)),
+            len(self.clients) - len(alive),
+            total * size / wire if wire else 0.0,
+            cpu / max(1, total) * 1e6,
+        )
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.sock.close()
+        self._publisher.close()
+
+    def _spin(self, seconds: float, per_s: int, size: int) -> int:
+        start, sent, rest = time.monotonic(), 0, b""
+        while (passed := time.monotonic() - start) < seconds:
+            due = int(passed * per_s)
+            for _ in range(due - sent):
+                rest += self.peer.publish(payload(size))
+            sent = max(sent, due)
+            if rest:
+                with contextlib.suppress(BlockingIOError):
+                    rest = rest[self._publisher.send(rest) :]
+            self._read(0.002)
+            self._swallow()
+        return sent
+
+    def _swallow(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._publisher.recv(CHUNK)
+
+    def _read(self, timeout_s: float) -> None:
+        for key, _ in self._selector.select(timeout_s):
+            client: Client = key.data
+            client.read()
+            if client.lost:
+                self._selector.unregister(client.sock)
+
+
+def thin_pipe(sock: socket.socket, bytes_per_s: int, seconds: float) -> tuple[list[float], int]:
+    """Read at a fixed rate; ages in milliseconds of every message seen, and bytes read."""
+    sock.setblocking(False)
+    start, done = time.monotonic(), 0
+    text = b""
+    ages: list[float] = []
+    while (passed := time.monotonic() - start) < seconds:
+        room = int(passed * bytes_per_s) - done
+        if room >= 1024:
+            try:
+                data = sock.recv(min(room, 4096))
+            except BlockingIOError:
+                data = b""
+            done += len(data)
+            text += data
+            while (at := text.find(MARK)) >= 0 and len(text) >= at + len(MARK) + DIGITS:
+                ages.append(
+                    (now_us() - int(text[at + len(MARK) : at + len(MARK) + DIGITS])) / 1000
+                )
+                text = text[at + len(MARK) + DIGITS :]
+        time.sleep(0.005)
+    sock.close()
+    return ages, done
