@@ -13,6 +13,7 @@ from edgewise.log.api import DEFAULTS, Appended, LogConfig
 from edgewise.log.files import segment_bases, segment_path
 from edgewise.log.head import NAME
 from edgewise.log.laws import SCHEMA, everything, rows_of
+from edgewise.log.parquet import move_to_parquet
 from edgewise.log.segment import SegmentReader, SegmentWriter
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -293,3 +294,33 @@ def test_a_name_too_long_is_refused(tmp_path):
         writer.append(rows_of([1]), producer="é" * 100, sequence=1)
     assert writer.last_sequence("p") == 90
     writer.close()
+
+
+def test_a_log_that_cannot_be_opened_says_why(tmp_path, monkeypatch):
+    def refuse(fd, buffers, position):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwritev", refuse)
+        with pytest.raises(LogFull, match=r"cannot be opened: .* No space left"):
+            SegmentWriter.open(tmp_path / "full", SCHEMA)
+    SegmentWriter.open(tmp_path / "full", SCHEMA).close()
+    (tmp_path / "file").touch()
+    with pytest.raises(LogError, match="cannot be opened"):
+        SegmentWriter.open(tmp_path / "file", SCHEMA)
+
+
+def test_the_head_has_real_bytes_on_the_disk(tmp_path):
+    filled(tmp_path).close()
+    assert (tmp_path / NAME).stat().st_blocks * 512 >= 4096
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_missing_active_segment_is_said(tmp_path, moved):
+    filled(tmp_path, config=LogConfig(segment_bytes_max=8_000)).close()
+    bases = segment_bases(tmp_path)
+    for base in bases[:-1] if moved else ():
+        move_to_parquet(tmp_path, base)
+    segment_path(tmp_path, bases[-1]).unlink()
+    with pytest.raises(LogCorrupt, match="the active segment is missing"):
+        SegmentWriter.open(tmp_path, SCHEMA)

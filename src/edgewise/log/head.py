@@ -63,7 +63,8 @@ class HeadFile:
                     raise LogCorrupt(
                         f"{self.path}: shorter than a page; opening a writer rebuilds it"
                     )
-                os.ftruncate(fd, PAGE_BYTES)
+                # Real bytes, not a hole: a store into a hole on a full disk ends the process.
+                os.pwrite(fd, bytes(PAGE_BYTES), 0)
                 os.fsync(fd)
             access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
             self._page = mmap.mmap(fd, PAGE_BYTES, access=access)

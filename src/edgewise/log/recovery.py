@@ -31,6 +31,9 @@ class Cut:
 def judge(found: Scan, known: Head | None) -> Cut | None:
     """A torn tail is cut and said; damage to what was durable is for a person to decide."""
     tally, damaged = found.tally, found.damaged
+    if known and known.segment > tally.base and known.offset > tally.offset:
+        lost = segment_path(found.path.parent, known.segment)
+        raise LogCorrupt(f"{lost}: the active segment is missing; restore it from a copy")
     here = known is not None and known.segment == tally.base
     cut = None
     if damaged:

@@ -87,11 +87,16 @@ class SegmentWriter:
         self._failed = ""
         self._disk = threading.Lock()
         self._fd = -1
-        make_directory(directory)
-        self._lock_fd = (take_over_lock if take_over else take_writer_lock)(directory)
+        self._lock_fd = -1
         try:
+            make_directory(directory)
+            self._lock_fd = (take_over_lock if take_over else take_writer_lock)(directory)
             self._head = HeadFile(directory, writable=True)
             self._recover(defaults, take_over=take_over)
+        except OSError as error:
+            self._release()
+            kind = LogFull if error.errno in FULL_ERRORS else LogError
+            raise kind(f"{directory}: the log cannot be opened: {error}") from error
         except BaseException:
             self._release()
             raise
@@ -184,10 +189,13 @@ class SegmentWriter:
         if not bases:
             self._start_empty(known)
         else:
+            last = segment_path(self.directory, bases[-1])
+            if not last.exists():
+                raise LogCorrupt(f"{last}: the active segment is missing; restore it from a copy")
             if take_over:
-                detach(segment_path(self.directory, bases[-1]))
+                detach(last)
             self._earliest = max(bases[0], known.earliest if known else 0)
-            found = scan(segment_path(self.directory, bases[-1]), self._limit())
+            found = scan(last, self._limit())
             self._adopt(found, known, defaults)
         self._head.raise_fence(self._epoch)
         self._publish()
