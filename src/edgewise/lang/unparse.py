@@ -21,16 +21,10 @@ from edgewise.lang.syntax.expr import (
     StreamRef,
 )
 from edgewise.lang.tokens import KEYWORDS, UNIT_WORDS
+from edgewise.plan.text import AND, ATOM, IN, LEVELS, NOT, OR
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.:-][A-Za-z_][A-Za-z0-9_]*)*\Z")
-OR, AND, IN, EQUALITY, ORDER, SUM, PRODUCT, NOT, ATOM = range(9)
-LEVELS = {
-    **dict.fromkeys(("==", "!="), EQUALITY),
-    **dict.fromkeys(("<", "<=", ">", ">="), ORDER),
-    **dict.fromkeys(("+", "-"), SUM),
-    **dict.fromkeys(("*", "/", "%"), PRODUCT),
-}
 
 
 def unparse_app(app: tree.App) -> str:

@@ -6,6 +6,7 @@ Names of streams carry their prefix: `S`, `#S` (inner to a partition), `!S` (fau
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -40,12 +41,15 @@ class Window:
     """`name` as in the language (`time`, `lengthBatch`); args are typed, times are LONG ms.
 
     An `expression` window has the text of its expression as a string argument, and `condition`
-    holds it lowered: over the slots `first`, `last` and the window's own, with aggregates.
+    holds it lowered: over the slots `first`, `last` and the window's own, with aggregates. Where
+    the text is an attribute of each event, `reader` lowers what an event brings; AppError where
+    that is no condition.
     """
 
     name: str
     args: tuple[Expr, ...]
     condition: Expr | None = None
+    reader: Callable[[str], Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +190,18 @@ def state_leaves(state: State) -> tuple[StreamState | AbsentState, ...]:
             return tuple(leaf for each in state.states for leaf in state_leaves(each))
 
 
-def streams_of(query_input: QueryInput) -> tuple[str, ...]:
-    """Every stream, window, table or aggregation that is read, once, in order."""
+def slots_of(query_input: QueryInput) -> dict[str, str]:
+    """The stream (or store) behind each slot."""
     match query_input:
         case StreamInput():
-            names = [query_input.stream]
+            return {query_input.slot: query_input.stream}
         case JoinInput():
-            names = [query_input.left.input.stream, query_input.right.input.stream]
+            sides = (query_input.left.input, query_input.right.input)
+            return {side.slot: side.stream for side in sides}
         case StateInput():
-            names = [leaf.stream for leaf in state_leaves(query_input.state)]
-    return tuple(dict.fromkeys(names))
+            return {leaf.slot: leaf.stream for leaf in state_leaves(query_input.state)}
+
+
+def streams_of(query_input: QueryInput) -> tuple[str, ...]:
+    """Every stream, window, table or aggregation that is read, once, in order."""
+    return tuple(dict.fromkeys(slots_of(query_input).values()))

@@ -34,6 +34,7 @@ from edgewise.plan.inputs import (
     StreamInput,
     StreamState,
     Window,
+    slots_of,
     state_leaves,
     streams_of,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "UpdateOrInsert",
     "UpdateTable",
     "Window",
+    "slots_of",
     "state_leaves",
     "streams_of",
 ]

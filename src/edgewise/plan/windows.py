@@ -76,6 +76,12 @@ def _orders_are_known(args: tuple[Expr, ...]) -> str:
     return ""
 
 
+def _cron_has_fields(args: tuple[Expr, ...]) -> str:
+    if isinstance(args[0], Const) and len(str(args[0].value).split()) not in {6, 7}:
+        return "a cron expression has six fields: sec min hour day month weekday"
+    return ""
+
+
 def _not_negative(args: tuple[Expr, ...]) -> str:
     for arg in args:
         if isinstance(arg, Const) and arg.type in WHOLE and arg.value < 0:
@@ -122,7 +128,14 @@ WINDOWS = {
         ),
         WindowSpec("frequent", ((COUNT,),), repeats=(ATTRIBUTE,)),
         WindowSpec("lossyFrequent", ((RATIO,), (RATIO, RATIO)), repeats=(ATTRIBUTE,)),
-        WindowSpec("cron", ((Param("cron", TEXT),),), batch=True, bounded="", wall_clock=True),
+        WindowSpec(
+            "cron",
+            ((Param("cron", TEXT),),),
+            rule=_cron_has_fields,
+            batch=True,
+            bounded="",
+            wall_clock=True,
+        ),
         WindowSpec("delay", ((TIME,),), rule=_not_negative, bounded="time"),
         WindowSpec("hopping", ((TIME, TIME),), rule=_not_negative, bounded="time"),
         WindowSpec("batch", ((), (COUNT,)), rule=_not_negative, batch=True),

@@ -1,6 +1,9 @@
+import pickle
+
 import pytest
 from tests.lang.plans import query, refused
 
+from edgewise.errors import AppError
 from edgewise.plan.exprs import Agg, walk
 
 
@@ -52,6 +55,20 @@ def test_what_is_refused(text, message):
     assert refused(f"from S#window.{text} insert into X;") == [message]
 
 
+def test_a_condition_that_events_bring_is_read_when_it_comes():
+    window = query("from S#window.expression(k) insert into X;").input.window
+    assert window.condition is None
+    assert pickle.loads(pickle.dumps(window)) == window
+    assert any(isinstance(node, Agg) for node in walk(window.reader("count() < 5")))
+    with pytest.raises(AppError, match="needs a bool"):
+        window.reader("count()")
+
+
 def test_the_condition_of_an_expression_window_is_lowered():
     window = query("from S#window.expression('sum(v) < 5') insert into X;").input.window
     assert any(isinstance(node, Agg) for node in walk(window.condition))
+
+
+def test_a_cron_expression_has_its_fields():
+    [message] = refused("from S#window.cron('often') insert into X;")
+    assert "six fields" in message

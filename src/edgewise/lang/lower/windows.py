@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from edgewise.event.schema import Schema
 from edgewise.lang.lower.expressions import Context
 from edgewise.lang.lower.scope import Scope, Slot
+from edgewise.lang.lower.symbols import Symbols
 from edgewise.lang.parse.app import parse_expression
 from edgewise.lang.report import Refused, Report, nearest
 from edgewise.lang.source import At, Source
 from edgewise.lang.syntax import expr as written
 from edgewise.plan.exprs import Const, Expr, Field
+from edgewise.plan.functions import FUNCTIONS
 from edgewise.plan.nodes import Window
 from edgewise.plan.windows import WINDOWS, Form, Param, WindowSpec
 
@@ -35,10 +38,31 @@ def lower_window(context: Context, node: written.Call) -> Window:
     rule = spec.rule(args) if spec.rule else ""
     if rule:
         report.fail(node.args[-1].at if node.args else node.at, f"#window.{spec.name}: {rule}")
-    if spec.name in {"expression", "expressionBatch"} and isinstance(args[0], Const):
+    if spec.name not in {"expression", "expressionBatch"}:
+        return Window(spec.name, args)
+    if isinstance(args[0], Const):
         condition = _condition(context, str(args[0].value), node.args[0].at)
         return Window(spec.name, args, condition)
-    return Window(spec.name, args)
+    own = context.scope.slots[0]
+    return Window(spec.name, args, None, ConditionReader(own.name, own.schema))
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionReader:
+    """Reads the conditions that events bring along; knows the built-in functions."""
+
+    slot: str
+    schema: Schema
+
+    def __call__(self, text: str) -> Expr:
+        report = Report(Source(text, "<condition>"))
+        scope = Scope(report, (Slot(self.slot, self.schema, (self.slot,)),))
+        context = Context(report, scope, FUNCTIONS, Symbols(report))
+        try:
+            return _condition(context, text, (0, len(text)))
+        except Refused:
+            report.raise_errors()
+            raise
 
 
 def _condition(context: Context, text: str, at: At) -> Expr:

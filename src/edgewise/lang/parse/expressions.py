@@ -24,16 +24,10 @@ from edgewise.lang.syntax.expr import (
     StreamRef,
 )
 from edgewise.lang.tokens import UNIT_ORDER, UNIT_WORDS, UNITS_MS, Kind, Token
+from edgewise.plan.text import EQUALITY, LEVELS
 
 CHAIN_MAX = 60  # operators of one chain `a + b + c ...`; `and` and `or` are not bounded
 
-OR, AND, IN, EQUALITY, ORDER, SUM, PRODUCT = range(1, 8)
-BINARY = {
-    **dict.fromkeys(("==", "!="), EQUALITY),
-    **dict.fromkeys((">", "<", ">=", "<="), ORDER),
-    **dict.fromkeys(("+", "-"), SUM),
-    **dict.fromkeys(("*", "/", "%"), PRODUCT),
-}
 NUMBERS = {
     Kind.INT: AttrType.INT,
     Kind.LONG: AttrType.LONG,
@@ -73,9 +67,9 @@ class Expressions(Cursor):
         start = self.token.start
         left = self._unary()
         links = 0
-        while self.token.kind is Kind.OP and BINARY.get(self.token.value, 0) >= level:
+        while self.token.kind is Kind.OP and LEVELS.get(self.token.value, -1) >= level:
             op = self.advance().value
-            right = self._binary(BINARY[op] + 1)
+            right = self._binary(LEVELS[op] + 1)
             left = Binary(op, left, right, self.since(start))
             links += 1
             if links > CHAIN_MAX:

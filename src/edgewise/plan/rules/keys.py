@@ -40,6 +40,7 @@ from edgewise.plan.nodes import (
     StreamInput,
     StreamState,
     Window,
+    slots_of,
     state_leaves,
     streams_of,
 )
@@ -156,7 +157,7 @@ def _refusal(app: App, queries: list[Query], choice: dict[str, str]) -> str:
 def _carry(query: Query, carried: Carried, written: dict[str, int]) -> None:
     """The attributes of the target that are the key; known once all its writers are."""
     target = _global(query, query.output.target)
-    own = {slot: carried[_global(query, stream)] for slot, stream in _slots(query.input).items()}
+    own = {slot: carried[_global(query, stream)] for slot, stream in slots_of(query.input).items()}
     passed = {
         item.name
         for item in query.select.items
@@ -172,17 +173,6 @@ def _carry(query: Query, carried: Carried, written: dict[str, int]) -> None:
         carried[target] = found
 
 
-def _slots(query_input: QueryInput) -> dict[str, str]:
-    match query_input:
-        case StreamInput():
-            return {query_input.slot: query_input.stream}
-        case JoinInput():
-            sides = (query_input.left.input, query_input.right.input)
-            return {side.slot: side.stream for side in sides}
-        case StateInput():
-            return {leaf.slot: leaf.stream for leaf in state_leaves(query_input.state)}
-
-
 # What each query asks of the key.
 
 
@@ -196,7 +186,7 @@ def _unfit(app: App, query: Query, carried: Carried) -> str:
         if grouped and not grouped & carried[query.input.stream]:
             return "groups by another attribute"
         return ""
-    slots = _slots(query.input)
+    slots = slots_of(query.input)
     for key in correlate(query.input):
         if all(key[slot] in carried[stream] for slot, stream in slots.items()):
             grouped_by = {(f.slot, f.name) for f in query.select.group_by}

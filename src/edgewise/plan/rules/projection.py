@@ -13,7 +13,7 @@ from edgewise.plan.nodes import (
     StateInput,
     StreamCall,
     StreamInput,
-    state_leaves,
+    slots_of,
 )
 from edgewise.plan.rules.rewriting import map_query
 
@@ -23,7 +23,7 @@ def needed(app: App, queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
     used: dict[str, set[str]] = {}
     schemas = {s.name: s.schema for s in app.streams}
     for query in queries:
-        slots = _slots(query.input)
+        slots = slots_of(query.input)
         for stream in slots.values():
             used.setdefault(stream, set())
         for field in _fields(query):
@@ -73,11 +73,3 @@ def _sources(query_input: QueryInput) -> list[StreamInput]:
             return [query_input.left.input, query_input.right.input]
         case StateInput():
             return []
-
-
-def _slots(query_input: QueryInput) -> dict[str, str]:
-    match query_input:
-        case StateInput():
-            return {leaf.slot: leaf.stream for leaf in state_leaves(query_input.state)}
-        case _:
-            return {s.slot: s.stream for s in _sources(query_input)}
