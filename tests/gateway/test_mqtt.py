@@ -7,6 +7,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.gateway.brokers import free_port, mosquitto
 from tests.gateway.memory_log import MemoryLog
+from tests.gateway.proxy import Wire
 from tests.gateway.until import until
 
 from edgewise.errors import SetupError
@@ -149,6 +150,33 @@ def test_a_broker_that_stops_and_starts_again_loses_nothing(tmp_path):
     with mosquitto(tmp_path) as broker:
         asyncio.run(scenario(broker))
     assert sorted(set(stored(log))) == list(range(20))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_network_that_is_cut_again_and_again_loses_nothing(tmp_path, qos):
+    log = MemoryLog(SCHEMA)
+
+    async def scenario(broker):
+        wire = Wire(broker.port)
+        await wire.start()
+        listening = source(log, f"mqtt://127.0.0.1:{wire.port}", qos=str(qos))
+        await listening.start()
+        peer = Peer(broker.port)
+        for cut in range(3):
+            await asyncio.to_thread(peer.publish, *range(cut * 20, cut * 20 + 10), qos=qos)
+            wire.cut()
+            await asyncio.to_thread(peer.publish, *range(cut * 20 + 10, cut * 20 + 20), qos=qos)
+            wire.mend()
+        await until(lambda: len(set(stored(log))) == 60, 60)
+        await listening.stop()
+        peer.close()
+        await wire.stop()
+
+    with mosquitto(tmp_path) as broker:
+        asyncio.run(scenario(broker))
+    first_times = list(dict.fromkeys(stored(log)))
+    assert first_times == list(range(60))
 
 
 @pytest.mark.integration
