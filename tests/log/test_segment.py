@@ -1,18 +1,18 @@
 """The embedded log against a model, and against kill -9."""
 
+import multiprocessing
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.log.victim import CONFIG, append_until_killed
 
 from edgewise.log.api import CLOCK_NONE, LogConfig
 from edgewise.log.files import segment_bases, segment_path
@@ -110,28 +110,8 @@ class LogMachine(RuleBasedStateMachine):
 LogMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
 TestLogIsTheModel = LogMachine.TestCase
 
-VICTIM = """
-import sys, threading
-from pathlib import Path
-from edgewise.log.api import LogConfig
-from edgewise.log.laws import SCHEMA, rows_of
-from edgewise.log.segment import SegmentWriter
-writer = SegmentWriter.open(Path(sys.argv[1]), SCHEMA, LogConfig(segment_bytes_max=60_000))
-lock = threading.Lock()
-def produce(name):
-    at = writer.last_sequence(name) + 1
-    while True:
-        writer.append(rows_of([at] * (1 + at % 5)), producer=name, sequence=at)
-        with lock:
-            sys.stdout.write(f"{name} {at}\\n")
-            sys.stdout.flush()
-        at += 1
-threads = [threading.Thread(target=produce, args=(name,)) for name in ("a", "b", "c")]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
+forks = multiprocessing.get_context("forkserver")
+forks.set_forkserver_preload(["tests.log.victim"])
 
 
 def kill_and_check(directory, rounds, seed):
@@ -139,20 +119,26 @@ def kill_and_check(directory, rounds, seed):
     chance = random.Random(seed)
     acknowledged = {}
     for _ in range(rounds):
-        command = [sys.executable, "-c", VICTIM, str(directory)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as victim:
-            lines = [victim.stdout.readline() for _ in range(chance.randint(1, 120))]
-            victim.send_signal(signal.SIGKILL)
-            lines += victim.stdout.readlines()
-        for name, at in (line.split() for line in lines if line.endswith("\n")):
-            acknowledged[name] = max(acknowledged.get(name, -1), int(at))
+        here, there = forks.Pipe(duplex=False)
+        process = forks.Process(target=append_until_killed, args=(str(directory), there))
+        process.start()
+        there.close()
+        said = [here.recv() for _ in range(chance.randint(1, 60))]
+        process.kill()
+        with suppress(EOFError):
+            while True:
+                said.append(here.recv())
+        process.join()
+        here.close()
+        for name, at in said:
+            acknowledged[name] = max(acknowledged.get(name, -1), at)
         check(directory, acknowledged)
     return sum(last + 1 for last in acknowledged.values())
 
 
 def check(directory, acknowledged):
     """Every acknowledged append is there whole, once, in order; nothing is torn."""
-    SegmentWriter.open(directory, SCHEMA, LogConfig(segment_bytes_max=60_000)).close()
+    SegmentWriter.open(directory, SCHEMA, CONFIG).close()
     table = everything(SegmentReader.open(directory))
     last = {}
     reader = SegmentReader.open(directory)
@@ -177,6 +163,6 @@ def test_nothing_acknowledged_dies_with_the_writer(tmp_path):
 @pytest.mark.timeout(3600)
 def test_a_thousand_kills(tmp_path):
     checked = 0
-    for part in range(20):  # a fresh log each time, or the checks would grow with the square
-        checked += kill_and_check(tmp_path / str(part), KILLS_MANY // 20, seed=part)
+    for part in range(50):  # a fresh log each time, or the checks would grow with the square
+        checked += kill_and_check(tmp_path / str(part), KILLS_MANY // 50, seed=part)
     print(f"faults tried: {KILLS_MANY} kill -9; acknowledged appends checked: {checked}")

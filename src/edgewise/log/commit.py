@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from edgewise.errors import LogError
+from edgewise.log.frame import PRODUCER_BYTES_MAX
+from edgewise.log.rows import Part, fitted, parts_of
 
 
 class Pending:
@@ -33,6 +35,30 @@ class Pending:
     def _rouse(self) -> None:
         if self._wake:
             self._wake.set()
+
+
+class Append(Pending):
+    """Rows on their way. `answer` is an Appended once they are durable."""
+
+    __slots__ = ("parts", "producer", "sequence")
+
+    def __init__(self, parts: list[Part], producer: str, sequence: int) -> None:
+        super().__init__(sum(part.body.size for part in parts))
+        self.parts = parts
+        self.producer = producer
+        self.sequence = sequence
+
+    @classmethod
+    def of(
+        cls, rows: Any, schema: Any, rows_max: int, producer: str, sequence: int
+    ) -> Append | None:
+        """None when there is nothing to write: no rows, and no sequence to remember."""
+        if len(producer.encode()) > PRODUCER_BYTES_MAX:
+            raise LogError(f"a producer's name has at most {PRODUCER_BYTES_MAX} bytes")
+        rows = fitted(rows, schema)
+        if not rows.num_rows and (not producer or sequence < 0):
+            return None
+        return cls(parts_of(rows, rows_max), producer, sequence)
 
 
 P = TypeVar("P", bound=Pending)

@@ -25,8 +25,7 @@ from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.api import DEFAULTS, Appended, LogConfig
-from edgewise.log.commit import GroupCommit, Pending
-from edgewise.log.frame import PRODUCER_BYTES_MAX
+from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.kafka_reader import REQUEST_S, Topic, client_config
 from edgewise.log.kafka_record import (
     HEADER,
@@ -40,7 +39,7 @@ from edgewise.log.kafka_record import (
 )
 from edgewise.log.producers import Producers
 from edgewise.log.recovery import evolved
-from edgewise.log.rows import Part, fitted, parts_of
+from edgewise.log.rows import Part
 
 logger = logging.getLogger(__name__)
 
@@ -151,18 +150,6 @@ class Lease:
         self._member.close()
 
 
-class _Append(Pending):
-    """`answer` is an Appended once the transaction is committed."""
-
-    __slots__ = ("parts", "producer", "sequence")
-
-    def __init__(self, parts: list[Part], producer: str, sequence: int) -> None:
-        super().__init__(sum(p.body.size for p in parts))
-        self.parts = parts
-        self.producer = producer
-        self.sequence = sequence
-
-
 class KafkaWriter:
     """Use `KafkaWriter.open`. Appends may come from many threads."""
 
@@ -206,7 +193,7 @@ class KafkaWriter:
             if isinstance(error, KafkaException):
                 raise LogError(f"{self.place}: {error.args[0].str()}") from error
             raise
-        self._group: GroupCommit[_Append] = GroupCommit(self._commit, config.pending_bytes_max)
+        self._group: GroupCommit[Append] = GroupCommit(self._commit, config.pending_bytes_max)
 
     @classmethod
     def open(
@@ -234,18 +221,14 @@ class KafkaWriter:
         return self._producers.last(producer)
 
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
-        if len(producer.encode()) > PRODUCER_BYTES_MAX:
-            raise LogError(f"a producer's name has at most {PRODUCER_BYTES_MAX} bytes")
-        rows = fitted(rows, self._schema)
-        if not rows.num_rows and (not producer or sequence < 0):
+        entry = Append.of(rows, self._schema, self._config.batch_rows_max, producer, sequence)
+        if entry is None:
             return Appended(self._last.next, self._last.next)
-        parts = parts_of(rows, self._config.batch_rows_max)
-        if max(p.body.size for p in parts) > RECORD_BYTES_MAX // 2:
+        if max(p.body.size for p in entry.parts) > RECORD_BYTES_MAX // 2:
             raise LogError(
                 f"{self.place}: a batch takes more than {RECORD_BYTES_MAX // 2} bytes; append "
                 "fewer rows at once or lower batch_rows_max"
             )
-        entry = _Append(parts, producer, sequence)
         self._group.submit(entry)
         assert isinstance(entry.answer, Appended)
         return entry.answer
@@ -327,7 +310,7 @@ class KafkaWriter:
 
     # --- appending; `_commits` is held
 
-    def _commit(self, group: list[_Append]) -> None:
+    def _commit(self, group: list[Append]) -> None:
         with self._commits:
             try:
                 self._usable()
@@ -347,11 +330,11 @@ class KafkaWriter:
         many = self._last_at - self._checkpoint_at > CHECKPOINT_RECORDS
         return many or written > self._config.segment_bytes_max
 
-    def _commit_some(self, waiting: list[_Append]) -> list[_Append]:
+    def _commit_some(self, waiting: list[Append]) -> list[Append]:
         known: dict[str, int] = {}
         headers: list[RecordHeader] = []
         bodies: list[Any] = []
-        answers: dict[_Append, Appended] = {}
+        answers: dict[Append, Appended] = {}
         last, size = self._last, self._last_size
         taken = 0
         for entry in waiting:
@@ -378,7 +361,7 @@ class KafkaWriter:
             entry.answer = answer
         return waiting[taken:]
 
-    def _header(self, last: RecordHeader, size: int, part: Part, entry: _Append) -> RecordHeader:
+    def _header(self, last: RecordHeader, size: int, part: Part, entry: Append) -> RecordHeader:
         return RecordHeader(
             first=last.next, rows=part.rows, clock_before=last.clock_after, ts_max=part.ts_max,
             epoch=self._epoch, checkpoint=self._checkpoint_at,

@@ -19,7 +19,7 @@ from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig
-from edgewise.log.commit import GroupCommit, Pending
+from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.files import (
     FULL_ERRORS,
     ledger_path,
@@ -34,7 +34,6 @@ from edgewise.log.files import (
     write_all,
 )
 from edgewise.log.frame import (
-    PRODUCER_BYTES_MAX,
     FrameKind,
     SegmentHeader,
     pack_frame,
@@ -44,7 +43,7 @@ from edgewise.log.head import Head, HeadFile
 from edgewise.log.ledger import read_footer
 from edgewise.log.producers import Producers
 from edgewise.log.recovery import Cut, detach, evolved, judge, without_strays
-from edgewise.log.rows import Part, fitted, parts_of
+from edgewise.log.rows import Part
 from edgewise.log.scan import Scan, Tally, scan
 
 logger = logging.getLogger(__name__)
@@ -52,18 +51,6 @@ logger = logging.getLogger(__name__)
 
 def wall_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-class _Append(Pending):
-    """`answer` is an Appended once it is durable."""
-
-    __slots__ = ("parts", "producer", "sequence")
-
-    def __init__(self, parts: list[Part], producer: str, sequence: int) -> None:
-        super().__init__(sum(p.body.size for p in parts))
-        self.parts = parts
-        self.producer = producer
-        self.sequence = sequence
 
 
 class SegmentWriter:
@@ -100,7 +87,7 @@ class SegmentWriter:
         except BaseException:
             self._release()
             raise
-        self._group: GroupCommit[_Append] = GroupCommit(self._commit, config.pending_bytes_max)
+        self._group: GroupCommit[Append] = GroupCommit(self._commit, config.pending_bytes_max)
 
     @classmethod
     def open(
@@ -141,13 +128,10 @@ class SegmentWriter:
         return self._producers.last(producer)
 
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
-        if len(producer.encode()) > PRODUCER_BYTES_MAX:
-            raise LogError(f"a producer's name has at most {PRODUCER_BYTES_MAX} bytes")
-        rows = fitted(rows, self._schema)
-        if not rows.num_rows and (not producer or sequence < 0):
+        entry = Append.of(rows, self._schema, self._config.batch_rows_max, producer, sequence)
+        if entry is None:
             offset = self._tally.offset
             return Appended(offset, offset)
-        entry = _Append(parts_of(rows, self._config.batch_rows_max), producer, sequence)
         self._group.submit(entry)
         assert isinstance(entry.answer, Appended)
         return entry.answer
@@ -247,7 +231,7 @@ class SegmentWriter:
 
     # --- appending; `_disk` is held
 
-    def _commit(self, group: list[_Append]) -> None:
+    def _commit(self, group: list[Append]) -> None:
         with self._disk:
             waiting = group
             while waiting:
@@ -259,9 +243,9 @@ class SegmentWriter:
                         entry.error = entry.error or error
                     return
 
-    def _commit_some(self, waiting: list[_Append]) -> list[_Append]:
+    def _commit_some(self, waiting: list[Append]) -> list[Append]:
         """Commit what fits into the active segment; answers what is left."""
-        run: list[_Append] = []
+        run: list[Append] = []
         known: dict[str, int] = {}
         size = self._tally.position
         for entry in waiting:
@@ -321,7 +305,7 @@ class SegmentWriter:
                 f"{self._epoch}; nothing was appended"
             )
 
-    def _write(self, fresh: list[_Append]) -> None:
+    def _write(self, fresh: list[Append]) -> None:
         tally = self._tally
         durable = position = tally.position
         offset, clock = tally.offset, tally.clock
