@@ -128,7 +128,9 @@ class Admission:
             if not schema.attributes or AttrType.OBJECT in {a.type for a in schema.attributes}
             else _QuickReader(schema)
         )
-        # pyarrow loads pandas at the first array it makes: a second that no request should wait.
+
+    def warm(self) -> None:
+        """Pyarrow loads pandas at the first array it makes: no event should wait that second."""
         self.rows([])
 
     def admit(self, body: bytes, content_type: str, at_us: int) -> Any | Refused:

@@ -44,6 +44,7 @@ class Feed:
         self._stream = spec.stream
         self._arrivals = Arrivals(clock)
         self._admission = Admission(schema, Limits())
+        self._admission.warm()
         self._mapper = mapper_of(spec.map, self._admission)
         self._pool = ThreadPoolExecutor(APPEND_THREADS, "edgewise-feed")
         self._room = asyncio.Semaphore(IN_FLIGHT_MAX)

@@ -18,7 +18,6 @@ import difflib
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -30,7 +29,7 @@ from edgewise.errors import LogError, LogFull, SetupError
 from edgewise.event.arrow import from_arrow
 from edgewise.event.clock import Clock
 from edgewise.gateway.admit import Admission, Limits, Refused, refused_body
-from edgewise.gateway.inflate import TooLarge, gunzip
+from edgewise.gateway.body import Body, BodyLimits, Gone, Receive, linger
 from edgewise.gateway.intake import Arrivals, Intake
 from edgewise.gateway.openapi import openapi
 from edgewise.gateway.producer import producer_of
@@ -38,15 +37,11 @@ from edgewise.gateway.stats import DoorStats, prometheus
 from edgewise.gateway.websocket import PUBLISH, Lane, Publishing, may_connect
 from edgewise.log.api import LogWriter
 
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 STREAMS = "/streams/"
 _JSON = b"application/json"
 _TEXT = b"text/plain; version=0.0.4; charset=utf-8"
-RETRY_BUSY_S = 1
 RETRY_FULL_S = 5
-LINGER_BYTES_MAX = 16 * 1024 * 1024
-LINGER_S = 1.0
 SETTLE_S = 0.5
 
 
@@ -67,10 +62,6 @@ class HttpConfig:
     origins: frozenset[str] = frozenset()  # of pages on other hosts that may open WebSockets
 
 
-class _Gone(Exception):
-    """The sender closed the connection in the middle of its body."""
-
-
 class HttpDoor:
     """Serves the streams of `writers`; `stats` may be read at any time."""
 
@@ -79,12 +70,19 @@ class HttpDoor:
     ) -> None:
         self._config = config or HttpConfig()
         self.stats = DoorStats()
+        self._body_limits = BodyLimits(
+            self._config.limits.body_bytes_max,
+            self._config.in_flight_bytes_max,
+            self._config.body_timeout_s,
+        )
         self._arrivals = Arrivals(clock)
         self._pool = ThreadPoolExecutor(self._config.append_threads, "edgewise-append")
         self._admissions = {
             name: Admission(from_arrow(writer.schema), self._config.limits)
             for name, writer in writers.items()
         }
+        for admission in self._admissions.values():
+            admission.warm()
         self._intakes = {
             name: Intake(writer, self._admissions[name], self._pool, self.stats.appended)
             for name, writer in writers.items()
@@ -151,8 +149,7 @@ class HttpDoor:
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
             self._server = None
-        for intake in self._intakes.values():
-            await intake.settle(SETTLE_S)
+        await asyncio.gather(*(intake.settle(SETTLE_S) for intake in self._intakes.values()))
         self._pool.shutdown(wait=False)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -202,10 +199,10 @@ class HttpDoor:
         if scope["method"] != "POST":
             await self._refuse(stream, _not_allowed(scope["method"], b"POST"), receive, send)
             return
-        body = _Body(self, receive)
+        body = Body(self._body_limits, self.stats, receive)
         try:
             answer = await self._take(stream, dict(scope["headers"]), body)
-        except _Gone:
+        except Gone:
             self.stats.refused[stream, "gone"] += 1
             return
         finally:
@@ -216,7 +213,7 @@ class HttpDoor:
             await _respond(send, 200, answer, _JSON)
 
     async def _take(
-        self, stream: str, headers: Mapping[bytes, bytes], body: _Body
+        self, stream: str, headers: Mapping[bytes, bytes], body: Body
     ) -> bytes | Refused:
         raw = await body.read(headers)
         if isinstance(raw, Refused):
@@ -268,81 +265,11 @@ class HttpDoor:
         if why.status not in {413, 429}:
             await _respond(send, why.status, body, _JSON, headers)
             return
-        # The body was not read to its end. Answer now; then let a sender that writes first and
-        # reads later finish, within limits: closing at once would reset it before it reads this.
+        # The body was not read to its end: answer now, close a little later.
         headers.append((b"connection", b"close"))
         await _respond(send, why.status, body, _JSON, headers, last=False)
-        await _linger(receive)
+        await linger(receive)
         await send({"type": "http.response.body", "body": b""})
-
-
-class _Body:
-    """Reads one request body within the limits, and holds its share of the bytes in flight."""
-
-    def __init__(self, door: HttpDoor, receive: Receive) -> None:
-        self._stats = door.stats
-        self._config = door._config  # noqa: SLF001  one class in two parts
-        self._receive = receive
-        self._reserved = 0
-
-    async def read(self, headers: Mapping[bytes, bytes]) -> bytes | Refused:
-        limit = self._config.limits.body_bytes_max
-        coding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if coding not in {b"identity", b"gzip"}:
-            reason = f"'{coding.decode('latin-1')}' is not supported; send gzip or none"
-            return refused_body(415, "encoding", reason, at="Content-Encoding")
-        length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > limit:
-            return _too_large(limit)
-        if length.isdigit() and not self._reserve(int(length)):
-            return _busy()
-        try:
-            async with asyncio.timeout(self._config.body_timeout_s):
-                raw = await self._chunks(limit)
-        except TimeoutError:
-            reason = f"did not arrive within {self._config.body_timeout_s:g} s"
-            return refused_body(408, "slow", reason)
-        if isinstance(raw, Refused):
-            return raw
-        self._stats.bytes_in += len(raw)
-        return self._unpack(raw, limit) if coding == b"gzip" else raw
-
-    async def _chunks(self, limit: int) -> bytes | Refused:
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size > limit:
-                return _too_large(limit)
-            if size > self._reserved and not self._reserve(size - self._reserved):
-                return _busy()
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-    def _unpack(self, raw: bytes, limit: int) -> bytes | Refused:
-        try:
-            body = gunzip(raw, limit)
-        except TooLarge as bad:
-            return refused_body(413, "too_large", str(bad))
-        except ValueError as bad:
-            return refused_body(400, "encoding", str(bad))
-        return body if self._reserve(len(body)) else _busy()
-
-    def _reserve(self, size: int) -> bool:
-        if self._stats.bytes_in_flight + size > self._config.in_flight_bytes_max:
-            return False
-        self._stats.bytes_in_flight += size
-        self._reserved += size
-        return True
-
-    def release(self) -> None:
-        self._stats.bytes_in_flight -= self._reserved
-        self._reserved = 0
 
 
 def _streams(door: HttpDoor) -> bytes:
@@ -369,16 +296,6 @@ _PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {
     "/metrics": (_TEXT, lambda door: prometheus(door.stats, "http").encode()),
     "/healthz": (_JSON, lambda _door: b'{"status":"ok"}'),
 }
-
-
-def _too_large(limit: int) -> Refused:
-    reason = f"larger than the limit of {limit} bytes; send smaller batches"
-    return refused_body(413, "too_large", reason)
-
-
-def _busy() -> Refused:
-    message = "too many bytes on their way to the log; send again a little later"
-    return Refused(429, "busy", message, retry_after_s=RETRY_BUSY_S)
 
 
 def _not_found(path: str) -> Refused:
@@ -408,14 +325,3 @@ async def _respond(
     await send(
         {"type": "http.response.body", "body": b"" if head else body, "more_body": not last}
     )
-
-
-async def _linger(receive: Receive) -> None:
-    dropped = 0
-    with suppress(TimeoutError):
-        async with asyncio.timeout(LINGER_S):
-            while dropped < LINGER_BYTES_MAX:
-                message = await receive()
-                dropped += len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body", False):
-                    return
