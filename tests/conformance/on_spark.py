@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.conformance.engines import EPOCH, Case, Outcome, Rows, _stamp
 
+from edgewise.engines import host
 from edgewise.engines.host import tap_stream
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.engines.spark.session import start
@@ -29,6 +30,8 @@ def play(case: Case, mode: str) -> Outcome:
     app = compile_app(case["app"]).app
     events = list(_events(case, app))
     dice = random.Random(case["id"])
+    # Half of the cases forget their kernels after every batch and come back from the files.
+    host.LIVE_KERNELS_MAX = dice.choice([0, 64])
     taps = tuple(q.name for q in app.queries)
     outputs = [*app.outputs, *(tap_stream(q) for q in app.queries)]
     with tempfile.TemporaryDirectory(prefix="edgewise-case-") as directory:
