@@ -117,16 +117,19 @@ def _spark(
 
     layout = Layout(arguments.data)
     spark = start(arguments.master, scratch=layout.scratch)
-    tell(step=f"Spark {spark.version} is up on {arguments.master}; warming up")
+    tell(step=f"Spark {spark.version} is up on {arguments.master}")
     config = SparkConfig(partitions=arguments.partitions, rows_max=arguments.max_rows)
-    warm_up(spark, app, config, layout.scratch)
+    checkpoint = layout.checkpoint(app.name)
+    if not checkpoint.exists():  # after a restart events wait already: they are the warm-up
+        tell(step="warming up")
+        warm_up(spark, app, config, layout.scratch)
     tell(step="starting the query")
     job = SparkApp(
         spark,
         app,
         logs={s.name: layout.log(s.name) for s in app.inputs},
         writers=writers,
-        checkpoint=layout.checkpoint(app.name),
+        checkpoint=checkpoint,
         config=config,
     )
     query = job.stream()
