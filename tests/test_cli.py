@@ -104,3 +104,12 @@ def test_fmt_checks_and_writes(app, capsys):
 def test_a_missing_file_is_one_sentence(tmp_path, capsys):
     assert main(["replay", str(tmp_path / "none"), "--events", "-"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_log_commands_reach_the_log(tmp_path, capsys):
+    from edgewise.event.schema import Schema
+    from edgewise.log.segment import SegmentWriter
+
+    SegmentWriter.open(tmp_path / "S", Schema.of("S", k="string")).close()
+    assert main(["log", "inspect", str(tmp_path / "S")]) == 0
+    assert "k" in capsys.readouterr().out

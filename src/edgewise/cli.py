@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_fmt(commands)
     _add_publish(commands)
     _add_tail(commands)
+    _add_log(commands)
     _add_bench(commands)
     return parser
 
@@ -120,6 +121,13 @@ def _add_tail(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--url", default="ws://127.0.0.1:8008/ws", help="a node's edge")
     parser.add_argument("--count", type=int, default=0, help="end after so many")
     parser.set_defaults(call=_tail)
+
+
+def _add_log(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "list, inspect, verify, copy, tail, archive logs"
+    parser = commands.add_parser("log", help=about, add_help=False)
+    parser.add_argument("rest", nargs=argparse.REMAINDER)  # its own parser needs Arrow: later
+    parser.set_defaults(call=_log)
 
 
 def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -245,6 +253,14 @@ def _tail(arguments: argparse.Namespace) -> None:
     for line in tail(arguments.url, arguments.selector, arguments.count):
         sys.stdout.buffer.write(line + b"\n")
         sys.stdout.buffer.flush()
+
+
+def _log(arguments: argparse.Namespace) -> int:
+    from edgewise.log import commands
+
+    parser = argparse.ArgumentParser(prog="edgewise log")
+    commands.add_arguments(parser)
+    return commands.run(parser.parse_args(arguments.rest))
 
 
 def _bench(arguments: argparse.Namespace) -> int:
