@@ -25,8 +25,11 @@ from edgewise.engines.kernel import (
     windows,
 )
 from edgewise.engines.kernel.api import KernelStats, OutRow, Run
+from edgewise.engines.kernel.feed_code import write_feeder
+from edgewise.engines.kernel.index_code import filter_index
 from edgewise.engines.kernel.join_code import JoinQuery
 from edgewise.engines.kernel.page import TAP, Page
+from edgewise.engines.kernel.pair_code import PairQuery, pair_of
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
@@ -53,6 +56,9 @@ SPACE: dict[str, Any] = {
     "deque": deque,
     "arrange": selector.arrange,
 }
+
+
+_KINDS = tuple(Kind)
 
 
 class Compiled:
@@ -97,12 +103,16 @@ class Compiled:
         self._rt.now = max(self._rt.now, clock)
 
     def take(self) -> list[OutRow]:
+        return [
+            OutRow(stream, clock, phase, offset, seq, ts, at, _KINDS[kind], data)
+            for stream, clock, phase, offset, seq, ts, at, kind, data in self.take_tuples()
+        ]
+
+    def take_tuples(self) -> list[tuple[Any, ...]]:
+        """As `take`, without an object per row: the fields of OutRow in order."""
         rows, self._rt.rows = self._rt.rows, []
         self.stats.rows_out += len(rows)
-        return [
-            OutRow(stream, clock, phase, offset, seq, ts, at, Kind(kind), data)
-            for stream, clock, phase, offset, seq, ts, at, kind, data in rows
-        ]
+        return rows
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
         rt = self._rt
@@ -159,14 +169,14 @@ def write_page(page: Page) -> str:
         for code in codes.values():
             code.write()
         for scope in page.scopes.values():
-            if scope.partition is not None:
+            if scope.partition is not None and not _as_pair(codes, scope.partition.name):
                 write_partition(page, scope, lambda q, s: entries(codes[q.name], s))
         for stream in page.read():
             if not stream.startswith("#"):
                 _stream(page, stream, codes)
         fed = [s.name for s in page.app.streams if s.name in page.read()]
         for stream in fed:
-            _feeder(page, stream)
+            write_feeder(page, stream, codes)
         w.line()
         w.line(f"rt.nodes[:] = [{', '.join(page.timers)}]")
         w.line(f"rt.fresh = lambda: [{', '.join(page.root.fresh)}]")
@@ -181,7 +191,18 @@ def write_page(page: Page) -> str:
     return w.text()
 
 
-def _query(page: Page, query: Query) -> StreamQuery | JoinQuery | PatternQuery:
+AnyQuery = StreamQuery | JoinQuery | PatternQuery | PairQuery
+
+
+def _as_pair(codes: dict[str, AnyQuery], partition: str) -> bool:
+    """A partition whose only query keeps its own keys."""
+    return any(isinstance(c, PairQuery) and c.query.partition == partition for c in codes.values())
+
+
+def _query(page: Page, query: Query) -> AnyQuery:
+    pair = pair_of(page, query)
+    if pair is not None:
+        return PairQuery(page, query, pair)
     match query.input:
         case StreamInput():
             return StreamQuery(page, query, query.input)
@@ -191,25 +212,39 @@ def _query(page: Page, query: Query) -> StreamQuery | JoinQuery | PatternQuery:
             return PatternQuery(page, query, query.input)
 
 
-def entries(code: StreamQuery | JoinQuery | PatternQuery, stream: str) -> list[str]:
+def entries(code: AnyQuery, stream: str) -> list[str]:
     """The functions of a query that take a chunk of this stream."""
     match code:
         case StreamQuery():
             return [f"{code.name}_in"]
         case JoinQuery():
             return code.entries(stream)
-        case PatternQuery():
+        case PatternQuery() | PairQuery():
             return [code.entry(stream)]
 
 
 def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
     w = page.writer
     w.line()
+    readers = [(codes[q.name], entries(codes[q.name], stream)) for q in page.readers(stream)]
+    index = None if any(q.partition for q in page.readers(stream)) else filter_index(readers)
+    if index is not None:
+        w.line(f"{page.stream_name(stream)}_rest = ({''.join(f'{e}, ' for e in index[2])})")
+        w.line(f"{page.stream_name(stream)}_index = {{")
+        for value, listed in index[1].items():
+            w.line(f"    {value!r}: ({''.join(f'{e}, ' for e in listed)}),")
+        w.line("}")
     with w.block(f"def {page.stream_name(stream)}(S, chunk)"):
+        if index is not None:
+            name = page.stream_name(stream)
+            with w.block("if len(chunk) == 1"):
+                with w.block(f"for q in {name}_index.get(chunk[0][2][{index[0]}], {name}_rest)"):
+                    w.line("q(S, chunk)")
+                w.line("return")
         called: set[str] = set()
         for query in page.readers(stream):
             scope = page.scopes[query.partition]
-            if scope.partition is None:
+            if scope.partition is None or isinstance(codes[query.name], PairQuery):
                 for entry in entries(codes[query.name], stream):
                     w.line(f"{entry}(S, chunk)")
             elif scope.name not in called:
@@ -219,24 +254,3 @@ def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
             if aggregation.input.stream == stream and aggregation.name in page.stores:
                 w.line(f"agg_{local(aggregation.name)}_in(S, chunk)")
         w.line("return")
-
-
-def _feeder(page: Page, stream: str) -> None:
-    w = page.writer
-    schema = page.schema(stream)
-    names = [f"c_{local(n)}" for n in schema.names]
-    w.line()
-    with w.block(f"def feed_{local(stream)}(run)"):
-        w.line("heap = rt.heap")
-        columns = ", ".join(["ts", "offset", "clock", "at", *names])
-        source = "zip(run.ts, run.offset, run.clock, run.at, *run.columns)"
-        with w.block(f"for {columns} in {source}"):
-            with w.block("if heap and heap[0][0] <= clock"):
-                w.line("rt.fire(clock, at)")
-            w.line("rt.begin(clock, 1, offset, at)")
-            row = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-            key = "()"
-            if page.fragment.keyed:
-                parts = [f"c_{local(n)}" for n in page.fragment.key_of(stream)]
-                key = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-            w.line(f"{page.stream_name(stream)}(rt.state({key}), [(0, ts, {row})])")

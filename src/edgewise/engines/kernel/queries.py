@@ -15,7 +15,7 @@ from edgewise.engines.kernel.page import Page, refuse
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.tables import in_table
 from edgewise.engines.kernel.window_code import APART, make_window
-from edgewise.plan.exprs import Expr, InTable
+from edgewise.plan.exprs import Call, Const, Expr, InTable, walk
 from edgewise.plan.nodes import EventType, Filter, Handler, Query, RateKind, StreamInput, Window
 
 
@@ -115,6 +115,8 @@ class StreamQuery(QueryCode):
         super().__init__(page, query, Names((source.slot, n, None) for n in schema.names))
         self.source = source
         self.named = page.app.window(source.stream) is not None
+        self.sliding: SelectorCode | None = None  # where a feeder may inline this window
+        self.window_cell = 0
 
     def write(self) -> None:
         self.output.write()
@@ -149,6 +151,25 @@ class StreamQuery(QueryCode):
         self.select_function(select, (*self.source.before, *self.source.after), self.source.slot)
         self.writer.line(f"{self.name}_in = {self.name}_select")
 
+    def _slides(self, window: Window, select: SelectorCode) -> bool:
+        """A plain length window with aggregates, and only current rows wanted."""
+        wanted, handlers = self.query.select, (*self.source.before, *self.source.after)
+        size = window.args[0] if window.args else None
+        return (
+            window.name.lower() == "length"
+            and isinstance(size, Const)
+            and size.value > 0
+            and select.aggregates
+            and not self.query.partition
+            and self.query.output.events is EventType.CURRENT
+            and not self.source.after
+            and all(isinstance(h, Filter) for h in handlers)
+            and not wanted.order_by
+            and wanted.limit is None
+            and wanted.offset is None
+            and not any(isinstance(n, Call) for e in select.expressions() for n in walk(e))
+        )
+
     def _windowed(self, window: Window) -> None:
         w, source, name = self.writer, self.source, self.name
         select = self.selector(only_current=False)
@@ -172,7 +193,9 @@ class StreamQuery(QueryCode):
         cell, span = self.scope.next_cell, self.query.span
         made = make_window(self.page, window, source.slot, self.names, cell, span)
         w.line(f"{name}_window = {made}")
-        self.scope.cell(f"{name}_window.fresh()")
+        self.window_cell = self.scope.cell(f"{name}_window.fresh()")
+        if self._slides(window, select):
+            self.sliding = select
         self.page.node(f"{name}_timer")
         w.line()
         w.lines += entry

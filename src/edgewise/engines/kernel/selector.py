@@ -157,13 +157,7 @@ class SelectorCode:
             w.line("G = groups.get(group)")
             with w.block("if G is None"):
                 w.line(f"G = groups[group] = {self.start_cells()}")
-        at = 1
-        for agg, code in self.aggs.items():
-            for i, arg in enumerate(agg.args):
-                text = exprs.value(arg)
-                if not text.isidentifier():
-                    w.line(f"x{at}_{i} = {text}")
-            at += len(code.start)
+        self._arguments(exprs)
         if self.only_current:
             self._lines("add")
             return
@@ -173,6 +167,45 @@ class SelectorCode:
         with w.block("else"):
             w.line("G[0] -= 1")
             self._lines("subtract")
+
+    def step(self, verb: str) -> None:
+        """Straight-line: one row added to, or subtracted from, its group."""
+        w, select = self.writer, self.select
+        exprs = Exprs(w, self._resolve, self.tables)
+        if select.group_by:
+            keys = [self.names.code(f).text for f in select.group_by]
+            w.line(f"group = {keys[0] if len(keys) == 1 else f'({chr(44).join(keys)})'}")
+            w.line("G = groups.get(group)")
+            if verb == "add":
+                with w.block("if G is None"):
+                    w.line(f"G = groups[group] = {self.start_cells()}")
+        self._arguments(exprs)
+        w.line(f"G[0] {'+' if verb == 'add' else '-'}= 1")
+        self._lines(verb)
+        if verb == "subtract" and select.group_by:
+            self._forget()
+
+    def emit_text(self, text: str) -> None:
+        """Straight-line: the row that was just added, as `text` with its data."""
+        w, select = self.writer, self.select
+        exprs = Exprs(w, self._resolve, self.tables)
+        items = [exprs.value(i.expr) for i in select.items]
+        guards = self._having(exprs, items)
+        made = text.format(data=f"({', '.join(items)}{',' if len(items) == 1 else ''})")
+        if guards:
+            with w.block(f"if {' and '.join(guards)}"):
+                w.line(made)
+        else:
+            w.line(made)
+
+    def _arguments(self, exprs: Exprs) -> None:
+        at = 1
+        for agg, code in self.aggs.items():
+            for i, arg in enumerate(agg.args):
+                text = exprs.value(arg)
+                if not text.isidentifier():
+                    self.writer.line(f"x{at}_{i} = {text}")
+            at += len(code.start)
 
     def _lines(self, verb: str) -> None:
         for code in self.aggs.values():

@@ -1,0 +1,67 @@
+"""The straight-line feeders give the rows that the general functions give."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engines.kernel.apps import STREAMS
+
+from edgewise.engines.kernel import compile_kernel
+from edgewise.engines.kernel.api import Run
+from edgewise.lang import compile_app
+from edgewise.plan.fragments import Fragment
+
+QUERIES = {
+    "filter": "from A[v > 2 and k != 'y'] select k, v * 2 as w having w < 15 insert into O;",
+    "pass": "from A select k insert into O;",
+    "constant": "from A select 1 as one insert into O;",
+    "length": (
+        "from A#window.length(3) select k, avg(v) as a, max(v) as m group by k insert into O;"
+    ),
+    "filtered length": (
+        "from A[v > 1]#window.length(2) select sum(v + 1) as s, count() as n having n > 1 "
+        "insert into O;"
+    ),
+    "pair": (
+        "from every e1=A[v > 3] -> e2=A[k == e1.k and v < e1.v] within 9 milliseconds "
+        "select e1.k as k, e1.v as a, e2.v as b insert into O;"
+    ),
+    "two streams": "from every e1=A -> e2=B[e1.k == k] select e1.v as a, e2.v as b insert into O;",
+    "partitioned": (
+        "partition with (k of A) begin from every e1=A[v > 4] -> e2=A[v < 3] "
+        "within 20 milliseconds select e1.v as a, e2.v as b insert into O; end;"
+    ),
+}
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from("AB"),
+        st.integers(-3, 12),
+        st.sampled_from(["x", "y", None]),
+        st.none() | st.integers(0, 9),
+    ),
+    max_size=30,
+)
+
+
+def rows_of(app, events, taps):
+    kernel = compile_kernel(app, Fragment("f", tuple(q.name for q in app.queries)), taps)
+    now = clock = 1000
+    for offset, (stream, gap, k, v) in enumerate(events):
+        now += gap
+        clock = max(clock, now)
+        kernel.feed(Run(stream, [now], [[k], [v]], [offset], [clock], [0]))
+    return [(r.clock, r.offset, r.ts, r.data) for r in kernel.take() if r.stream == "O"], kernel
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@given(events=EVENTS)
+def test_straight_lines_change_nothing(name, events):
+    app = compile_app(STREAMS + QUERIES[name]).app
+    fast, _ = rows_of(app, events, ())
+    general, _ = rows_of(app, events, [q.name for q in app.queries])
+    assert fast == general
+
+
+def test_a_filter_is_one_comprehension():
+    app = compile_app(STREAMS + QUERIES["filter"]).app
+    _, kernel = rows_of(app, [], ())
+    assert "rt.rows += [" in kernel.source
