@@ -26,8 +26,8 @@ def filter_index(readers: Iterable[tuple[QueryCode, list[str]]]) -> Indexed | No
     for _, equal in found:
         for place in equal:
             counts[place] = counts.get(place, 0) + 1
-    place = max(counts, key=lambda p: counts[p], default=None)
-    if place is None or counts[place] < INDEX_MIN:
+    place = max(counts, key=lambda p: counts[p], default=-1)
+    if counts.get(place, 0) < INDEX_MIN:
         return None
     values = dict.fromkeys(equal[place] for _, equal in found if place in equal)
     by_value: dict[Any, list[str]] = {value: [] for value in values}
@@ -38,7 +38,7 @@ def filter_index(readers: Iterable[tuple[QueryCode, list[str]]]) -> Indexed | No
             continue
         others += entries
         for listed in by_value.values():
-            listed += entries
+            listed.extend(entries)
     return place, by_value, others
 
 
