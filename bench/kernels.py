@@ -2,8 +2,9 @@
 
     python -m bench kernels [--quick]
 
-The same events, processor time of one thread each, the peer on its second (warm) run. The peer needs a JDK, Maven and
-a network the first time; without them its column holds what was measured elsewhere, marked `*`.
+The same events, processor time of one thread each, the peer on its second (warm) run. The peer
+needs a JDK, Maven and a network the first time; without them its column holds what was measured
+elsewhere, marked `*`.
 """
 
 from __future__ import annotations
