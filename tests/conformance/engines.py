@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgewise.engines.embedded import Embedded
+from edgewise.errors import EdgewiseError
 from edgewise.event.event import Kind
 from edgewise.lang import compile_app
+from edgewise.lang.compiler import compile_query
 
 EPOCH = 1599998400000  # the virtual start of every app
 
@@ -98,8 +100,12 @@ def _stamp(step: Case, now: int) -> int:
 
 
 def _ask(engine: Embedded, text: str) -> list[list[Any]] | None:
-    rows = engine.query(text)
-    return [list(row) for row in rows] if rows else None
+    try:
+        query = compile_query(text, engine.app)
+        rows = engine.query(query)
+    except EdgewiseError:
+        return None  # refused, as the case expects where it holds null
+    return [list(row) for row in rows] if rows or query.output is not None else None
 
 
 def _collect(engine: Embedded, outcome: Outcome) -> None:

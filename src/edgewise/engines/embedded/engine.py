@@ -16,7 +16,7 @@ from edgewise.errors import BadEvent
 from edgewise.event.event import Event
 from edgewise.event.types import AttrType
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App
+from edgewise.plan.nodes import App, OnDemandQuery
 
 
 class Embedded:
@@ -72,9 +72,9 @@ class Embedded:
         self._clock = max(self._clock, ts)
         self.kernel.advance(self._clock, at)
 
-    def query(self, text: str) -> list[tuple[Any, ...]]:
+    def query(self, query: OnDemandQuery) -> list[tuple[Any, ...]]:
         """An on-demand query against what the app holds."""
-        raise BadEvent(f"on-demand queries do not run here yet: {text}")
+        return self.kernel.ask(query)
 
     def take(self) -> list[Event]:
         return [Event(r.stream, r.ts, r.data, r.kind, r.at) for r in self.kernel.take()]

@@ -14,9 +14,11 @@ from typing import Any
 from edgewise.engines.kernel import (
     absence,
     aggregates,
+    aggregation,
     batches,
     calls,
     java,
+    ondemand,
     patterns,
     ratelimits,
     selector,
@@ -38,7 +40,7 @@ from edgewise.engines.kernel.store_code import write_stores
 from edgewise.engines.kernel.writer import local
 from edgewise.event.event import Kind
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, JoinInput, Query, StateInput, StreamInput
+from edgewise.plan.nodes import App, JoinInput, OnDemandQuery, Query, StateInput, StreamInput
 
 __all__ = ["TAP", "Compiled", "compile_kernel"]
 
@@ -52,6 +54,7 @@ SPACE: dict[str, Any] = {
     "ab": absence,
     "rate": ratelimits,
     "tab": tables,
+    "acc": aggregation,
     "f32": java.f32,
     "deque": deque,
     "arrange": selector.arrange,
@@ -64,7 +67,10 @@ _KINDS = tuple(Kind)
 class Compiled:
     """A kernel: generated functions around a runtime."""
 
-    def __init__(self, source: str, feeders: dict[str, Any], rt: Runtime, mark: bytes) -> None:
+    def __init__(
+        self, app: App, source: str, feeders: dict[str, Any], rt: Runtime, mark: bytes
+    ) -> None:
+        self.app = app
         self.source = source
         self.stats = KernelStats(faults=rt.faults)
         self._feeders = feeders
@@ -97,6 +103,10 @@ class Compiled:
         rows = zip(*run.columns, strict=True)
         chunk = [(0, ts, row) for ts, row in zip(run.ts, rows, strict=True)]
         self._feeders["", run.stream](rt.state(()), chunk)  # type: ignore[index]
+
+    def ask(self, query: OnDemandQuery) -> list[tuple[Any, ...]]:
+        """An on-demand query against what the app holds."""
+        return ondemand.ask(self.app, self._rt, query, SPACE)
 
     def advance(self, clock: int, at: int) -> None:
         self._rt.fire(clock, at)
@@ -157,7 +167,7 @@ def compile_kernel(app: App, fragment: Fragment, taps: Iterable[str] = ()) -> Co
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
     mark = snapshot.fingerprint((page.queries, fragment.keys))
-    return Compiled(source, feeders, rt, mark)
+    return Compiled(app, source, feeders, rt, mark)
 
 
 def write_page(page: Page) -> str:

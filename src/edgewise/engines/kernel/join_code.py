@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgewise.engines.kernel.aggregation_code import aggregation_name
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.names import IS_NULL, TIME, Names, keys_of
 from edgewise.engines.kernel.page import Page
@@ -61,10 +62,26 @@ class JoinQuery(QueryCode):
             case StoreKind.WINDOW:
                 content = f"window_{local(side.input.stream)}.content(rt.root)"
             case StoreKind.AGGREGATION:
-                content = f"agg_{local(side.input.stream)}.content(S)"
+                content = f"{aggregation_name(side.input.stream)}.rows({self._range()})"
             case _:
                 content = f"{self.name}_{label}_window.content(S)"
         return Side(side, names, label, content)
+
+    def _range(self) -> str:
+        """`within` and `per` of an aggregation, over the event at hand."""
+        slot, kind = self.source.left.input.slot, self.source.left.kind
+        if kind is StoreKind.AGGREGATION:
+            slot = self.source.right.input.slot
+        names = [k[1] for k in self.names.places if k[0] == slot]
+
+        def resolve(expr: Expr) -> Code:
+            assert isinstance(expr, Field), "within and per read the event"
+            return Code(f"row[{names.index(expr.name)}]")
+
+        exprs = Exprs(self.writer, resolve)
+        within = ", ".join(exprs.value(e) for e in self.source.within)
+        per = exprs.value(self.source.per) if self.source.per is not None else "'seconds'"
+        return f"({within},), {per}"
 
     def write(self) -> None:
         self.output.write()

@@ -32,7 +32,7 @@ class Runtime:
 
     __slots__ = (
         "_last", "_n", "at", "created", "dirty", "faults", "fresh", "heap", "keyed", "keys",
-        "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "uuids",
+        "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "stores", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -45,6 +45,7 @@ class Runtime:
         self.nested: list[int] = []  # cells that hold a dict of states: partitions
         self.root: State = []  # state of the key at hand, outside partitions
         self.faults: dict[str, int] = {}
+        self.stores: dict[str, Any] = {}  # tables, named windows and aggregations, for questions
         self.heap: list[tuple[int, int, int, int, State]] = []
         self.now = 0
         self.phase = self.offset = self.seq = self.at = 0

@@ -229,7 +229,8 @@ class SelectorCode:
         elif self.aggregates:
             rows = "[out]"
         if select.order_by or select.limit is not None or select.offset is not None:
-            order = tuple(self._order(o) for o in select.order_by)
+            known = {i.name for i in select.items}  # rows come by AGG_TIMESTAMP as it is
+            order = tuple(self._order(o) for o in select.order_by if o.field.name in known)
             rows = f"arrange({rows}, {order!r}, {select.limit!r}, {select.offset!r})"
         with w.block("if out"):
             w.line(f"{deliver}(S, {rows})")

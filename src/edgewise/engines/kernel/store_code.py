@@ -1,7 +1,8 @@
-"""Stores as text: tables, named windows, triggers."""
+"""Stores as text: tables, named windows, aggregations, triggers."""
 
 from __future__ import annotations
 
+from edgewise.engines.kernel.aggregation_code import write_aggregation
 from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.tables import write_table
@@ -16,6 +17,8 @@ def write_stores(page: Page) -> None:
         write_table(page, table)
     for window in page.app.windows:
         _named_window(page, window)
+    for aggregation in page.app.aggregations:
+        write_aggregation(page, aggregation)
     for trigger in page.app.triggers:
         _trigger(page, trigger)
 
@@ -27,6 +30,7 @@ def _named_window(page: Page, window: NamedWindow) -> None:
     names = Names((window.name, n, None) for n in window.schema.names)
     text = make_window(page, window.window, window.name, names, cell, Span(1, 1))
     w.line(f"{name} = {text}")
+    w.line(f"rt.stores[{window.name!r}] = {name}")
     page.root.cell(f"{name}.fresh()")
     page.node(f"{name}_timer")
     readers = page.readers(window.name)

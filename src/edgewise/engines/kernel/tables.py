@@ -111,6 +111,7 @@ def write_table(page: Page, table: Table) -> None:
     cell = page.root.next_cell
     page.stores[table.name] = cell
     page.writer.line(f"{table_name(table.name)} = tab.Rows(rt, {cell}, {key!r})")
+    page.writer.line(f"rt.stores[{table.name!r}] = {table_name(table.name)}")
     page.root.cell(f"{table_name(table.name)}.fresh()")
 
 
