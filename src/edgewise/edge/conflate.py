@@ -239,7 +239,7 @@ class Outbox:
         """A topic changed. Conflation happens here: the key is already there, nothing grows."""
         topic = slot.topic
         merge = slot.merge
-        if not topic.policy.conflatable and merge is None:
+        if not topic.conflatable and merge is None:
             if slot.sent is None and topic.alias in self._pending:
                 return  # the snapshot to come will hold it
             if not slot.paused:

@@ -37,6 +37,7 @@ from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
 
 Carrier = Connection | PollCarrier
+QUIET_US = 500  # a tick below this is a quiet edge
 ROUNDS_PER_TICK = 4  # so that flushing takes at most a quarter of a busy loop
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
@@ -207,8 +208,13 @@ class Edge:
             pending=sum(o.pending for o in live),
         )
 
-    def flush_soon(self) -> None:
-        if self._flush_handle is None and self._loop is not None and self.fanout.dirty:
+    def flush_soon(self, *, at_once: bool = False) -> None:
+        """After this turn of the loop; a quiet edge that was asked something answers at once."""
+        if self._flush_handle is not None or self._loop is None or not self.fanout.dirty:
+            return
+        if at_once and self.tick_us < QUIET_US:
+            self._flush()
+        else:
             self._flush_handle = self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:

@@ -16,7 +16,7 @@ from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, Principal
 from edgewise.edge.merge import window
 from edgewise.edge.pace import Budget
-from edgewise.edge.topics import Policy
+from edgewise.edge.topics import Policy, Topic
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import frames
 from edgewise.wire.codes import MEANING, Code
@@ -253,22 +253,22 @@ class Session:
 
     def _publish(self, frame: frames.Publish, now_us: int) -> None:
         try:
-            path = parse_path(frame.path)
+            topic = self._fanout.tree.get(frame.path)
+            path = topic.segments if topic is not None else parse_path(frame.path)
             if not self.principal.may_publish(path):
                 raise_forbidden("publish", frame.path)
-            self._put(frame, now_us)
+            self._put(frame, topic, now_us)
         except ProtocolError as error:
             self.refuse(frame.id, error.code, error.reason)
         else:
             self._grammar.send(frames.Reply(frame.id))
 
-    def _put(self, frame: frames.Publish, now_us: int) -> None:
+    def _put(self, frame: frames.Publish, topic: Topic | None, now_us: int) -> None:
         options = frame.options
         if options.remove and not options.key:
             if not self._fanout.remove(frame.path):
                 raise ProtocolError(Code.NOT_FOUND, f"no topic '{frame.path}'")
             return
-        topic = self._fanout.tree.get(frame.path)
         kind = topic.policy.kind if topic is not None else _kind(options.kind)
         value = None if options.remove else _fitting(kind, frame.value, frame.path)
         head = topic.head if topic is not None else None
@@ -279,7 +279,7 @@ class Session:
             offset=head.to if head is not None else 0,
             at_us=now_us,
             epoch=head.epoch if head is not None else 0,
-            policy=Policy(kind=kind),
+            policy=Policy(kind=kind) if topic is None else None,
             key=options.key,
         )
 

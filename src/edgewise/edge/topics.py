@@ -106,6 +106,7 @@ class Topic:
     __slots__ = (
         "alias",
         "armed_us",
+        "conflatable",
         "deadline_us",
         "folds",
         "head",
@@ -134,6 +135,7 @@ class Topic:
         self.path = path
         self.segments = segments
         self.policy = policy
+        self.conflatable = policy.conflatable
         self.merge = merge
         self.head: Change | None = None
         self.slots: dict[Any, Any] = {}
@@ -157,7 +159,7 @@ class Topic:
             value = arrived if before is None else self.merge.merge(before, arrived)
         else:
             value = compose(self.policy, before, value, at_us, key)
-        if old is not None and self.policy.conflatable:
+        if old is not None and self.conflatable:
             old.frames = {}
         for fold in self.folds.values():
             lifted = arrived if fold.merge is self.merge else fold.merge.lift(value)

@@ -66,8 +66,8 @@ class Host:
     def upgrade_refused(self, _headers):
         return None
 
-    def flush_soon(self):
-        self.flush = True
+    def flush_soon(self, *, at_once=False):
+        self.flush = at_once
 
 
 def connected(**config):

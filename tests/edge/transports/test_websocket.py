@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.client import ClientProtocol
@@ -49,3 +50,47 @@ def test_close_carries_code_and_reason():
     server.close(3000, "bye " * 100)
     client.receive_data(b"".join(server.data_to_send()))
     assert client.close_rcvd.code == 3000
+
+
+@given(st.data())
+def test_any_frames_in_any_cuts_are_what_the_library_alone_would_read(data):
+    """The quick way and the library agree, message by message."""
+    client, server = joined(limit=1000)
+    sent = []
+    for _ in range(data.draw(st.integers(0, 6))):
+        body = data.draw(st.binary(max_size=300))
+        how = data.draw(st.sampled_from(["whole", "parts", "ping"]))
+        if how == "whole":
+            client.send_binary(body)
+        elif how == "parts":
+            client.send_frame(Frame(Opcode.BINARY, body[:5], fin=False))
+            client.send_ping(b"between")
+            client.send_frame(Frame(Opcode.CONT, body[5:], fin=True))
+        else:
+            client.send_ping(body[:100])
+        if how != "ping":
+            sent.append(body)
+    stream = b"".join(client.data_to_send())
+    got = []
+    while stream:
+        cut = data.draw(st.integers(1, len(stream)))
+        got += server.receive(stream[:cut])
+        stream = stream[cut:]
+    assert got == sent
+    assert not server.over
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x82\x05hello",  # not masked
+        b"\xc2\x80\0\0\0\0",  # an extension bit nobody asked for
+        b"\x83\x80\0\0\0\0",  # an opcode that does not exist
+        b"\x80\x80\0\0\0\0",  # a continuation of nothing
+        b"\x82\xff" + (2**62).to_bytes(8, "big") + b"\0\0\0\0",  # longer than allowed
+    ],
+)
+def test_frames_that_are_wrong_end_the_connection(data):
+    _, server = joined(limit=1000)
+    assert server.receive(data) == []
+    assert server.over

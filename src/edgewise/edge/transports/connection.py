@@ -38,7 +38,7 @@ class Host(Protocol):
     def open_session(self, carrier: Connection) -> Session | None: ...
     def request(self, connection: Connection, request: Request) -> None: ...
     def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
-    def flush_soon(self) -> None: ...
+    def flush_soon(self, *, at_once: bool = False) -> None: ...
 
 
 class Connection(asyncio.Protocol):
@@ -245,7 +245,7 @@ class Connection(asyncio.Protocol):
         if websocket.bad_text and session.closed is None:
             session.end(Code.BAD_FRAME, "a text message; frames are binary")
         self._send_protocol_bytes()
-        self._host.flush_soon()
+        self._host.flush_soon(at_once=True)
 
     def _send_protocol_bytes(self) -> None:
         websocket, transport = self._websocket, self._transport
