@@ -78,6 +78,13 @@ class KafkaBroker:
                 return self
         raise AssertionError("the broker did not start")
 
+    def freeze(self):
+        """To its clients this is a network that was cut: nothing answers, nothing is refused."""
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        os.kill(self._process.pid, signal.SIGCONT)
+
     def stop(self):
         self._end(signal.SIGTERM)
 
