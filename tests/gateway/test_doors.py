@@ -56,6 +56,11 @@ def test_an_unknown_sink_is_refused():
         check_sink(SinkSpec("S", "nowhere"))
 
 
+def test_a_sink_may_declare_its_recovery():
+    spec = SinkSpec("S", "zeromq", {"url": "ipc://x", "recovery": "gap"})
+    assert check_sink(spec).options["recovery"] == "gap"
+
+
 def test_the_http_annotations_of_an_app_become_one_door():
     specs = [SourceSpec("A", "http", {"path": "/a"}), SourceSpec("B", "http")]
     assert http_config(specs).paths == {"/a": "A"}

@@ -81,6 +81,10 @@ class Sink(Protocol):
 SHARED_OPTIONS: Mapping[str, Option] = {
     "delivery": Option("at-most-once, at-least-once or effectively-once"),
 }
+SINK_OPTIONS: Mapping[str, Option] = {
+    **SHARED_OPTIONS,
+    "recovery": Option("precise, gap or rollback: what the rows survive; checked with the plan"),
+}
 HTTP_OPTIONS: Mapping[str, Option] = {
     "path": Option("a further address for this stream, beside /streams/<stream>"),
 }
@@ -120,7 +124,8 @@ def check_source(spec: SourceSpec) -> SourceSpec:
 
 def check_sink(spec: SinkSpec) -> SinkSpec:
     cls = sink_class(spec.type)
-    options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
+    known = {**SINK_OPTIONS, **cls.OPTIONS}
+    options = _complete(spec.type, spec.options, known, cls.GUARANTEES)
     cls.check(options)
     return SinkSpec(spec.stream, spec.type, options, spec.map)
 
@@ -149,17 +154,19 @@ class AnnotationLike(Protocol):
 def source_of(stream: str, annotation: AnnotationLike, schema: Schema | None = None) -> SourceSpec:
     """The spec of one `@source(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
+    spec = check_source(SourceSpec(stream, kind, options, mapping))
     if schema is not None:
         check_map(mapping, schema)
-    return check_source(SourceSpec(stream, kind, options, mapping))
+    return spec
 
 
 def sink_of(stream: str, annotation: AnnotationLike, schema: Schema | None = None) -> SinkSpec:
     """The spec of one `@sink(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
+    spec = check_sink(SinkSpec(stream, kind, options, mapping))
     if schema is not None:
         renderer_of(mapping, schema)
-    return check_sink(SinkSpec(stream, kind, options, mapping))
+    return spec
 
 
 def _elements(annotation: AnnotationLike) -> tuple[str, dict[str, str], MapSpec]:

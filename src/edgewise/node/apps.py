@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
+from edgewise.node.end_problems import end_problems
 from edgewise.node.recovery import problems
 from edgewise.plan.nodes import Annotation, App
 
@@ -29,7 +30,7 @@ def load(path: Path) -> LoadedApp:
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
     compiled = compile_app(text, str(path), variables=dict(os.environ))
-    if broken := problems(compiled.app):
+    if broken := (*problems(compiled.app), *end_problems(compiled.app, text)):
         raise AppError(broken, text, str(path))
     return LoadedApp(compiled.app, text, str(path), compiled.warnings)
 

@@ -1,0 +1,74 @@
+"""Sources and sinks that no door can keep, as problems with their place in the app's text.
+
+The plan does not carry the places of annotations: they are found again in the text, by the
+definition they stand before. The gateway is only loaded for apps that use it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgewise.errors import Problem, Span
+from edgewise.plan.nodes import Annotation, App, Stream
+
+_KINDS = ("source", "sink")
+
+
+def end_problems(app: App, text: str) -> tuple[Problem, ...]:
+    """For `check` and everything that loads an app."""
+    found = [
+        (stream, annotation, kind, number)
+        for stream in app.streams
+        for kind in _KINDS
+        for number, annotation in enumerate(stream.annotated(kind))
+        if annotation.get("type") != "topic"
+    ]
+    return tuple(
+        problem
+        for stream, annotation, kind, number in found
+        if (problem := _problem(stream, annotation, kind, number, text)) is not None
+    )
+
+
+def _problem(
+    stream: Stream, annotation: Annotation, kind: str, number: int, text: str
+) -> Problem | None:
+    from edgewise.gateway.doors import sink_of, source_of
+    from edgewise.gateway.spec import BadSpec
+
+    check = source_of if kind == "source" else sink_of
+    try:
+        check(stream.name, annotation, stream.schema)
+    except BadSpec as bad:
+        return Problem(place_of(text, stream.name, kind, number, bad.option), str(bad))
+    return None
+
+
+def place_of(text: str, stream: str, kind: str, number: int, option: str) -> Span:
+    """Of the option of the stream's `number`-th annotation of a kind, or of the annotation."""
+    plain = _without_comments(text)
+    definition = re.search(rf"define\s+stream\s+`?{re.escape(stream)}`?\b", plain, re.IGNORECASE)
+    end = definition.start() if definition else len(plain)
+    before = plain[:end]
+    # Its annotations stand between the end of the definition before it and its own.
+    begin = max((m.end() for m in re.finditer(r"\)\s*;", before)), default=0)
+    marks = list(re.finditer(rf"@{kind}\b", before[begin:], re.IGNORECASE))
+    if not marks:
+        return _span(text, end, len("define"))
+    mark = marks[min(number, len(marks) - 1)]
+    at, length = begin + mark.start(), len(mark[0])
+    inside = re.search(rf"\b{re.escape(option)}\s*=", before[at:]) if option else None
+    if inside:
+        return _span(text, at + inside.start(), len(option))
+    return _span(text, at, length)
+
+
+def _without_comments(text: str) -> str:
+    """The same text with comments as spaces, so that positions stay."""
+    blank = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+    return blank.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def _span(text: str, at: int, length: int) -> Span:
+    line = text.count("\n", 0, at) + 1
+    return Span(line, at - text.rfind("\n", 0, at), length)

@@ -1,0 +1,48 @@
+import pytest
+
+from edgewise.errors import AppError
+from edgewise.lang import compile_app
+from edgewise.node.apps import load
+from edgewise.node.end_problems import end_problems
+
+GOOD = """-- @source(type='zeromq') define stream S is a comment
+@source(type='http', path='/s')
+@source(type='zeromq', url='tcp://127.0.0.1:5555')
+define stream S (v int);
+@sink(type='zeromq', url='tcp://127.0.0.1:5556', recovery='gap')
+@sink(type='topic', path='o')
+define stream O (v int);
+from S select v insert into O;
+"""
+
+
+def problems(text):
+    return end_problems(compile_app(text).app, text)
+
+
+def test_ends_that_doors_can_keep_are_no_problem():
+    assert problems(GOOD) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "column", "words"),
+    [
+        ("'tcp://127.0.0.1:5555'", "'x', delivery='at-least-once'", 3, 33, "cannot give"),
+        ("type='zeromq', url='tcp://127.0.0.1:5555'", "type='zeromp'", 3, 1, "mean 'zeromq'?"),
+        ("path='/s'", "path='s'", 2, 22, "must start with '/'"),
+        ("recovery='gap'", "topics='a'", 5, 50, "mean 'topic'?"),
+        ("url='tcp://127.0.0.1:5556', ", "", 5, 1, "needs the option 'url'"),
+        ("5555')", "5555', @map(type='text'))", 3, 1, "fills one string attribute"),
+    ],
+)
+def test_a_promise_that_cannot_be_kept_has_its_place(old, new, line, column, words):
+    (problem,) = problems(GOOD.replace(old, new, 1))
+    assert words in problem.message
+    assert (problem.span.line, problem.span.column) == (line, column)
+
+
+def test_an_app_with_such_an_end_does_not_load(tmp_path):
+    path = tmp_path / "app.siddhi"
+    path.write_text(GOOD.replace("path='/s'", "path='s'"))
+    with pytest.raises(AppError, match=r"app.siddhi:2:22: error: path 's'"):
+        load(path)
