@@ -25,6 +25,7 @@ from tests.engines.kernel.plans import (
 
 from edgewise.errors import AppError, StateError
 from edgewise.event.types import AttrType
+from edgewise.lang import compile_app
 from edgewise.plan.nodes import EventType, OrderBy
 
 ROWS = st.tuples(
@@ -214,6 +215,21 @@ def test_a_key_that_holds_nothing_is_gone():
     kernel.advance(1100, 0)
     assert [state is None for _, state in kernel.changed()] == [True]
     assert kernel.stats.keys == 1
+
+
+def test_a_key_whose_pattern_waits_for_nothing_is_gone():
+    app = compile_app(
+        "define stream S (k string, v int, p double); "
+        "from every e1=S[v > 5] -> e2=S[v < 2] -> e3=S[v == 3] select e1.v as a insert into O;"
+    ).app
+    kernel = kernel_of(app, key=("k",))
+    feed = [(1000, ("a", 9, None)), (1001, ("b", 4, None)), (1002, ("a", 1, None))]
+    for run in runs(feed):
+        kernel.feed(run)
+    assert sorted(state is None for _, state in kernel.changed()) == [False, True]
+    for run in runs([(1003, ("a", 3, None))]):
+        kernel.feed(run)
+    assert [state is None for _, state in kernel.changed()] == [True]
 
 
 def test_state_of_another_query_is_refused():

@@ -159,7 +159,7 @@ class ExpressionBatch(Batch):
     """
 
     def __init__(
-        self, rt: Runtime, node: int, cell: int, test: Any, include: bool = False,
+        self, rt: Runtime, node: int, cell: int, test: Any, include: Any = False,
         streaming: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(rt, node, cell)
@@ -171,19 +171,27 @@ class ExpressionBatch(Batch):
         holds = self.test(held, ts, row)
         if self.streaming:
             self._stream(state, holds, ts, row, out)
-        elif not holds and self.include:
+        elif not holds and self._includes(row):
             self.flush(state, self.rt.now, out)
         elif not holds:
             held.pop()
-            self.flush(state, self.rt.now, out)
-            state[self.cell][_NOW].append((ts, row))
+            if held:
+                self.flush(state, self.rt.now, out)
+            if self.test([(ts, row)], ts, row):
+                state[self.cell][_NOW].append((ts, row))
+            else:  # it cannot even stand alone: it comes and goes
+                now = self.rt.now
+                out += ((CURRENT, ts, row), (EXPIRED, now, row), (RESET, now, row))
+
+    def _includes(self, row: Row) -> bool:
+        return bool(row[self.include[1]] if isinstance(self.include, tuple) else self.include)
 
     def _stream(self, state: State, holds: bool, ts: int, row: Row, out: Chunk) -> None:
         if holds:
             out.append((CURRENT, ts, row))
             return
         held = state[self.cell][_NOW]
-        if self.include:
+        if self._includes(row):
             out.append((CURRENT, ts, row))
             self.flush(state, self.rt.now, out)
             return

@@ -143,7 +143,14 @@ class Compiled:
         return out
 
     def _is_empty(self, state: list[Any]) -> bool:
-        return not state[0] and state[FIRST_CELL:] == self._rt.fresh()
+        if state[0]:
+            return False
+        idle = self._rt.idle
+        pairs = zip(state[FIRST_CELL:], self._rt.fresh(), strict=True)
+        return all(
+            idle[i](cell) if i in idle else cell == fresh
+            for i, (cell, fresh) in enumerate(pairs, FIRST_CELL)
+        )
 
     def restore(self, states: Iterable[tuple[bytes, bytes]]) -> None:
         rt = self._rt
@@ -163,7 +170,7 @@ def compile_kernel(app: App, fragment: Fragment, taps: Iterable[str] = ()) -> Co
     page = Page(app, fragment, frozenset(taps))
     source = write_page(page)
     rt = Runtime(keyed=fragment.keyed)
-    space = dict(SPACE)
+    space = {**SPACE, **page.readers_of_text}
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
     mark = snapshot.fingerprint((page.queries, fragment.keys))

@@ -8,12 +8,12 @@ when its state is made. Code inside a partition sees its instance as `S` and eve
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from edgewise.engines.kernel.runtime import FIRST_CELL
 from edgewise.engines.kernel.writer import Writer, local
 from edgewise.errors import AppError, Problem, Span
 from edgewise.event.schema import Schema
-from edgewise.plan.exprs import InTable
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, Partition, Query, streams_of
 
@@ -58,7 +58,7 @@ class Page:
                 self.scopes[partition.name] = Scope(f"p{n}", partition)
         self.timers: list[str] = []
         self.stores: dict[str, int] = {}  # tables, named windows, aggregations: their root cell
-        self.functions: dict[str, str] = {}  # generated tests of tables, by their text
+        self.readers_of_text: dict[str, Any] = {}  # of conditions that events bring, by name
 
     def node(self, on_timer: str) -> int:
         self.timers.append(on_timer)
@@ -105,7 +105,3 @@ class Page:
 
 def refuse(span: Span, message: str) -> AppError:
     return AppError((Problem(span, message),))
-
-
-def mentions(expr: InTable) -> str:
-    return expr.table

@@ -81,6 +81,8 @@ class PatternQuery(QueryCode):
         w.line(f"m.by_stream = {{{streams}}}")
         with w.block("for x in e"):
             w.line("x.wired()")
+        if self.scope.partition is None:
+            w.line(f"rt.idle[{cell}] = {name}_machine.idle")
         self.scope.cell(f"{name}_machine.fresh()")
         self.scope.created.append(f"{name}_machine.created(S)")
         self.page.node(f"{name}_machine.timer")

@@ -374,6 +374,19 @@ class Machine:
         for element in self.elements:
             element.created(state)
 
+    def idle(self, cells: list[Any]) -> bool:
+        """Whether this state is that of a key never seen: only empty matches wait at the start."""
+        for element, mine in zip(self.elements, cells, strict=True):
+            waiting = mine[PENDING] + mine[NEW]
+            if not element.start:
+                if waiting:
+                    return False
+            elif len(waiting) != 1 or any(s is not None for s in waiting[0].slots):
+                return False
+            if element.absent or not mine[ACTIVE] or mine[RESTART]:
+                return False
+        return True
+
     def event(self, state: State, stream: str, ts: int, row: Row) -> None:
         if self.within is not None:
             for element in self.elements:

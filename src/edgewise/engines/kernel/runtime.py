@@ -31,8 +31,8 @@ class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "created", "dirty", "faults", "fresh", "heap", "keyed", "keys",
-        "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "stores", "uuids",
+        "_last", "_n", "at", "created", "dirty", "faults", "fresh", "heap", "idle", "keyed",
+        "keys", "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "stores", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -42,6 +42,7 @@ class Runtime:
         self.fresh: Callable[[], list[Any]] = list
         self.nodes: list[OnTimer] = []
         self.created: Callable[[State], None] = lambda _state: None
+        self.idle: dict[int, Callable[[Any], bool]] = {}  # cells that know when they are as new
         self.nested: list[int] = []  # cells that hold a dict of states: partitions
         self.root: State = []  # state of the key at hand, outside partitions
         self.faults: dict[str, int] = {}

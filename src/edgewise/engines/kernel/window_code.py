@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from edgewise.engines.kernel import aggregates, calls, java
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.names import Names, key_of
 from edgewise.engines.kernel.page import Page, refuse
+from edgewise.engines.kernel.writer import Writer
 from edgewise.errors import Span
 from edgewise.plan.exprs import Agg, Const, Expr, Field, SlotTime
 from edgewise.plan.nodes import Window
@@ -21,6 +24,10 @@ def make_window(page: Page, window: Window, slot: str, names: Names, cell: int, 
 
 
 Made = tuple[str, list[str]]
+TEXTS_MAX = 1000  # conditions kept compiled; more than that are compiled again
+TEST_SPACE: dict[str, Any] = {
+    "agg": aggregates, "fn": calls, "java": java, "f32": java.f32,
+}  # fmt: skip
 
 
 def _arg(names: Names, arg: Expr) -> str:
@@ -86,17 +93,55 @@ def _lossy(_page: Page, window: Window, _slot: str, names: Names) -> Made:
 
 def _expression(kind: str) -> Callable[[Page, Window, str, Names], Made]:
     def make(page: Page, window: Window, slot: str, names: Names) -> Made:
-        if window.condition is None:
-            raise LookupError("an expression that changes with the events is not known here")
-        test = _expression_test(page, window.condition, slot, names)
-        return kind, [test, *(_arg(names, a) for a in window.args[1:])]
+        rest = [_include(names, a) for a in window.args[1:]]
+        if window.condition is not None:
+            return kind, [_expression_test(page, window.condition, slot, names), *rest]
+        place = _arg(names, window.args[0])
+        name = f"read{len(page.readers_of_text)}"
+        page.readers_of_text[name] = TextTest(window, slot, names)
+        return kind, [f"{name}.test({place})", *rest]
 
     return make
 
 
+def _include(names: Names, arg: Expr) -> str:
+    """A constant, or an attribute that says it for each event."""
+    return repr(arg.value) if isinstance(arg, Const) else f"('attribute', {_arg(names, arg)})"
+
+
+class TextTest:
+    """Conditions that events bring along: each text is compiled once and kept."""
+
+    def __init__(self, window: Window, slot: str, names: Names) -> None:
+        self._window, self._slot, self._names = window, slot, names
+        self._known: dict[str, Callable[..., Any]] = {}
+
+    def test(self, place: int) -> Callable[..., Any]:
+        def holds(held: Any, ts: int, row: Any) -> Any:
+            return self._compiled(row[place])(held, ts, row)
+
+        return holds
+
+    def _compiled(self, text: str) -> Callable[..., Any]:
+        found = self._known.get(text)
+        if found is None:
+            assert self._window.reader is not None
+            if len(self._known) >= TEXTS_MAX:
+                self._known.clear()
+            w = Writer()
+            name = write_test(w, "condition", self._window.reader(text), self._slot, self._names)
+            space = dict(TEST_SPACE)
+            exec(compile(w.text(), "<condition>", "exec"), space)  # noqa: S102  our own text
+            found = self._known[text] = space[name]
+        return found
+
+
 def _expression_test(page: Page, condition: Expr, slot: str, names: Names) -> str:
+    return write_test(page.writer, f"expression{page.next_node}", condition, slot, names)
+
+
+def write_test(w: Writer, name: str, condition: Expr, slot: str, names: Names) -> str:
     """A function over what the window holds; aggregates are folded over all of it."""
-    w = page.writer
 
     def attribute(expr: Field) -> int:
         return names.places[slot, expr.name, None]
@@ -119,7 +164,6 @@ def _expression_test(page: Page, condition: Expr, slot: str, names: Names) -> st
             case _:
                 raise LookupError(f"no value for {key_of(expr)}")
 
-    name = f"expression{page.next_node}"
     text = Exprs(w, resolve).condition(condition)
     with w.block(f"def {name}(held, ts, row)"):
         w.line(f"return {text}")
