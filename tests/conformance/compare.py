@@ -20,8 +20,8 @@ def same(expected: Any, found: Any, kind: str | None) -> bool:
                 expected, found, rel_tol=1e-6
             )
         if isinstance(expected, float) or isinstance(found, float):
-            if kind is None and ctypes.c_float(expected).value == found:
-                return True  # a case without types may hold floats
+            if ctypes.c_float(expected).value == found:
+                return True  # a float attribute holds floats, whatever was sent into it
             return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-9)
         return expected == found
     if isinstance(expected, list) and isinstance(found, list | tuple | frozenset):

@@ -32,7 +32,8 @@ class Runtime:
 
     __slots__ = (
         "_last", "_n", "at", "created", "dirty", "faults", "fresh", "heap", "idle", "keyed",
-        "keys", "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "stores", "uuids",
+        "keys", "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "stores",
+        "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
