@@ -104,3 +104,36 @@ def test_closing_waits_for_what_is_under_way_and_refuses_the_rest():
     assert entry.answer == "done"
     with pytest.raises(LogError, match="closed"):
         commit.submit(Pending(1))
+
+
+def test_an_append_that_is_interrupted_leaves_nobody_waiting(monkeypatch):
+    gate = Gate()
+    commit = GroupCommit(gate.commit, 1000)
+    first, interrupted, last = Pending(1), Pending(1), Pending(1)
+    threads = [started(commit, first)]
+    assert gate.entered.acquire(timeout=10)
+    raised = []
+
+    def interrupt(self):
+        self._wake.wait(10)  # made the leader, and then Ctrl-C
+        raise KeyboardInterrupt
+
+    def submit():
+        try:
+            commit.submit(interrupted)
+        except KeyboardInterrupt as error:
+            raised.append(error)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pending, "_sleep", interrupt)
+        threads.append(threading.Thread(target=submit))
+        threads[-1].start()
+        wait_until(lambda: interrupted in commit._queue)
+    threads.append(started(commit, last))
+    wait_until(lambda: last in commit._queue)
+    gate.open.release(2)
+    for thread in threads:
+        thread.join(10)
+    assert raised
+    assert (first.answer, interrupted.answer, last.answer) == ("done", None, "done")
+    commit.close()

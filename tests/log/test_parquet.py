@@ -100,3 +100,19 @@ def test_a_file_that_is_no_ledger_is_said(tmp_path):
     path.write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(LogCorrupt, match="the metadata is damaged"):
         ParquetView(path)
+
+
+@pytest.mark.spark
+def test_spark_reads_the_file_as_it_is(log):
+    from edgewise.engines.spark.session import start
+
+    rows = everything(SegmentReader.open(log))
+    bases = segment_bases(log)
+    for base in bases[:-1]:
+        move_to_parquet(log, base)
+    frame = start("local[1]").read.parquet(str(log / "*.parquet"))
+    assert frame.columns == rows.schema.names
+    expected = rows.slice(0, bases[-1])
+    assert frame.count() == expected.num_rows
+    found = sorted(r["n"] for r in frame.select("n").where("n is not null").collect())
+    assert found == sorted(n for n in expected.column("n").to_pylist() if n is not None)

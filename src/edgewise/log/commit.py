@@ -72,7 +72,7 @@ class GroupCommit(Generic[P]):
         self._bytes_max = bytes_max
         self._queue: list[P] = []
         self._bytes = 0
-        self._leading = False
+        self._leader: P | None = None
         self._closed = False
         self._changed = threading.Condition()
 
@@ -86,15 +86,18 @@ class GroupCommit(Generic[P]):
                 raise LogError("the log was closed; open a new writer to append")
             self._queue.append(entry)
             self._bytes += entry.size
-            lead = not self._leading
-            if lead:
-                self._leading = True
+            if self._leader is None:
+                self._leader = entry
             else:
                 entry._wake = threading.Event()  # noqa: SLF001  created here, under the lock
-        if not lead:
-            entry._sleep()  # noqa: SLF001
-        if not entry.done:
-            self._lead()
+        try:
+            if entry._wake:  # noqa: SLF001
+                entry._sleep()  # noqa: SLF001
+            if not entry.done:
+                self._lead()
+        except BaseException:
+            self._forsake(entry)
+            raise
         if entry.error:
             raise entry.error
 
@@ -102,18 +105,24 @@ class GroupCommit(Generic[P]):
         """Refuse what comes, wait for what is under way."""
         with self._changed:
             self._closed = True
-            while self._leading:
+            while self._leader:
                 self._changed.wait()
 
     def _lead(self) -> None:
-        with self._changed:
-            group, self._queue = self._queue, []
+        group: list[P] = []
         try:
+            with self._changed:
+                group, self._queue = self._queue, []
             self._commit(group)
         except BaseException as error:
+            # Ctrl-C is for the thread that got it; the others are told what it means for them.
+            known = isinstance(error, Exception)
+            told = (
+                error if known else LogError("the append was broken off; it may be there or not")
+            )
             for entry in group:
                 if entry.answer is None and entry.error is None:
-                    entry.error = error
+                    entry.error = told
             raise
         finally:
             self._hand_over(group)
@@ -123,9 +132,21 @@ class GroupCommit(Generic[P]):
             entry.done = True
         with self._changed:
             self._bytes -= sum(entry.size for entry in group)
-            self._leading = bool(self._queue)
-            if self._queue:
-                self._queue[0]._rouse()  # noqa: SLF001
-            self._changed.notify_all()
+            self._pass_on()
         for entry in group:
             entry._rouse()  # noqa: SLF001
+
+    def _pass_on(self) -> None:
+        self._leader = self._queue[0] if self._queue else None
+        if self._leader:
+            self._leader._rouse()  # noqa: SLF001
+        self._changed.notify_all()
+
+    def _forsake(self, entry: P) -> None:
+        """Its thread was interrupted (Ctrl-C): others must not wait for it to lead."""
+        with self._changed:
+            if entry in self._queue:
+                self._queue.remove(entry)
+                self._bytes -= entry.size
+            if self._leader is entry:
+                self._pass_on()
