@@ -7,7 +7,8 @@ true. Engines implement exactly this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from edgewise.event.types import AttrType
@@ -117,11 +118,20 @@ class InTable:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A scalar function, `name` with its namespace (`str:length`)."""
+    """A scalar function, `name` with its namespace (`str:length`).
+
+    `body` computes it where an engine has no own way to; `spark` names a native expression.
+    A `clocked` body is given the event time first. Unless it `takes_null`, a null argument makes
+    the result null without asking the body.
+    """
 
     type: AttrType
     name: str
     args: tuple[Expr, ...]
+    body: Callable[..., Any] | None = field(default=None, repr=False)
+    spark: str = ""
+    clocked: bool = False
+    takes_null: bool = False
 
 
 @dataclass(frozen=True, slots=True)

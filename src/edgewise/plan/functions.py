@@ -1,6 +1,7 @@
 """Every function an app can call, with its types: one table for the checker and both engines.
 
-A row says what a function takes and gives; engines hold the bodies of the built-in ones by name.
+A row says what a function takes and gives, and for all but the plain ones its body in Python;
+engines hold the bodies of those by name, and may have faster ones for others.
 Users add rows of their own, with a Python function or the name of a native Spark expression as
 the body: `FUNCTIONS.with_(scalar("my:twice", NUMBER, returns=same, python=lambda x: 2 * x))`.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from edgewise.event.types import NUMERIC, AttrType, promote
+from edgewise.plan import maths, strings, times
 from edgewise.plan.exprs import Const, Expr
 
 Types: TypeAlias = frozenset[AttrType]
@@ -37,6 +39,8 @@ class Function:
 
     A `variadic` function repeats its last argument. `agree` gives the places of arguments that
     must have one type. `rule` finds what types cannot say and returns it as a sentence, or ''.
+    A `clocked` body is given the event time before its arguments. Unless it `takes_null`, a body
+    never sees a null argument: the result is null.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Function:
     rule: Callable[[Args], str] | None = None
     python: Callable[..., Any] | None = None
     spark: str = ""
+    clocked: bool = False
+    takes_null: bool = False
 
     def type_of(self, args: Args) -> AttrType:
         return self.returns if isinstance(self.returns, AttrType) else self.returns(args)
@@ -166,73 +172,137 @@ SCALARS = (
 )
 
 STRINGS = (
-    scalar("str:charAt", TEXT, WHOLE, returns=STRING),
-    scalar("str:coalesce", TEXT, returns=STRING, variadic=True),
-    scalar("str:concat", ANY, ANY, returns=STRING, variadic=True),
-    scalar("str:contains", TEXT, TEXT, returns=BOOL),
-    scalar("str:equalsIgnoreCase", TEXT, TEXT, returns=BOOL),
-    scalar("str:fillTemplate", TEXT, ANY, returns=STRING, variadic=True),
-    scalar("str:hex", TEXT, returns=STRING),
-    scalar("str:length", TEXT, returns=INT),
-    scalar("str:locate", TEXT, TEXT, WHOLE, returns=INT, optional=1),
-    scalar("str:lower", TEXT, returns=STRING),
-    scalar("str:regexp", TEXT, TEXT, returns=BOOL),
-    scalar("str:repeat", TEXT, WHOLE, returns=STRING),
-    scalar("str:replaceAll", TEXT, TEXT, TEXT, returns=STRING),
-    scalar("str:replaceFirst", TEXT, TEXT, TEXT, returns=STRING),
-    scalar("str:reverse", TEXT, returns=STRING),
-    scalar("str:split", TEXT, TEXT, WHOLE, returns=STRING),
-    scalar("str:strcmp", TEXT, TEXT, returns=INT),
-    scalar("str:substr", TEXT, WHOLE, WHOLE, returns=STRING, optional=1),
-    scalar("str:trim", TEXT, returns=STRING),
-    scalar("str:unhex", TEXT, returns=STRING),
-    scalar("str:upper", TEXT, returns=STRING),
+    scalar("str:charAt", TEXT, WHOLE, returns=STRING, python=strings.char_at),
+    scalar(
+        "str:coalesce",
+        TEXT,
+        returns=STRING,
+        variadic=True,
+        python=strings.coalesce,
+        takes_null=True,
+    ),
+    scalar(
+        "str:concat",
+        ANY,
+        ANY,
+        returns=STRING,
+        variadic=True,
+        python=strings.concat,
+        takes_null=True,
+    ),
+    scalar("str:contains", TEXT, TEXT, returns=BOOL, python=strings.contains),
+    scalar("str:equalsIgnoreCase", TEXT, TEXT, returns=BOOL, python=strings.equals_ignore_case),
+    scalar(
+        "str:fillTemplate",
+        TEXT,
+        ANY,
+        returns=STRING,
+        variadic=True,
+        python=strings.fill_template,
+        takes_null=True,
+    ),
+    scalar("str:hex", TEXT, returns=STRING, python=strings.to_hex),
+    scalar("str:length", TEXT, returns=INT, python=strings.length),
+    scalar("str:locate", TEXT, TEXT, WHOLE, returns=INT, optional=1, python=strings.locate),
+    scalar("str:lower", TEXT, returns=STRING, python=strings.lower),
+    scalar("str:regexp", TEXT, TEXT, returns=BOOL, python=strings.regexp),
+    scalar("str:repeat", TEXT, WHOLE, returns=STRING, python=strings.repeat),
+    scalar("str:replaceAll", TEXT, TEXT, TEXT, returns=STRING, python=strings.replace_all),
+    scalar("str:replaceFirst", TEXT, TEXT, TEXT, returns=STRING, python=strings.replace_first),
+    scalar("str:reverse", TEXT, returns=STRING, python=strings.reverse),
+    scalar("str:split", TEXT, TEXT, WHOLE, returns=STRING, python=strings.split),
+    scalar("str:strcmp", TEXT, TEXT, returns=INT, python=strings.strcmp),
+    scalar("str:substr", TEXT, WHOLE, WHOLE, returns=STRING, optional=1, python=strings.substr),
+    scalar("str:trim", TEXT, returns=STRING, python=strings.trim),
+    scalar("str:unhex", TEXT, returns=STRING, python=strings.from_hex),
+    scalar("str:upper", TEXT, returns=STRING, python=strings.upper),
     aggregate("str:groupConcat", ANY, TEXT, returns=STRING, optional=1),
 )
 
-_TO_DOUBLE = """acos asin atan cbrt ceil cos cosh exp floor ln log10 log2 sin sinh sqrt tan tanh
-    toDegrees toRadians"""
+_OF_TWO = frozenset({"atan2", "copySign", "log", "power"})
 
 MATHS = (
-    *(scalar(f"math:{name}", NUMBER, returns=DOUBLE) for name in _TO_DOUBLE.split()),
-    scalar("math:abs", NUMBER, returns=same),
-    scalar("math:atan2", NUMBER, NUMBER, returns=DOUBLE),
-    scalar("math:bin", WHOLE, returns=STRING),
-    scalar("math:conv", TEXT, WHOLE, WHOLE, returns=STRING),
-    scalar("math:copySign", NUMBER, NUMBER, returns=DOUBLE),
-    scalar("math:e", returns=DOUBLE),
-    scalar("math:getExponent", NUMBER, returns=INT),
-    scalar("math:hex", WHOLE, returns=STRING),
-    scalar("math:isInfinite", frozenset({FLOAT, DOUBLE}), returns=BOOL),
-    scalar("math:isNan", frozenset({FLOAT, DOUBLE}), returns=BOOL),
-    scalar("math:log", NUMBER, NUMBER, returns=DOUBLE),
-    scalar("math:max", NUMBER, NUMBER, returns=promoted),
-    scalar("math:min", NUMBER, NUMBER, returns=promoted),
-    scalar("math:oct", WHOLE, returns=STRING),
-    scalar("math:parseDouble", TEXT, returns=DOUBLE),
-    scalar("math:parseFloat", TEXT, returns=FLOAT),
-    scalar("math:parseInt", TEXT, returns=INT),
-    scalar("math:parseLong", TEXT, returns=LONG),
+    *(
+        scalar(
+            f"math:{name}",
+            *[NUMBER] * (2 if name in _OF_TWO else 1),
+            returns=DOUBLE,
+            python=maths.real(function),
+        )
+        for name, function in maths.REALS.items()
+    ),
+    scalar("math:abs", NUMBER, returns=same, python=maths.absolute),
+    scalar("math:bin", WHOLE, returns=STRING, python=maths.to_bin),
+    scalar("math:conv", TEXT, WHOLE, WHOLE, returns=STRING, python=maths.conv),
+    scalar("math:e", returns=DOUBLE, python=maths.e),
+    scalar("math:getExponent", NUMBER, returns=INT, python=maths.exponent),
+    scalar("math:hex", WHOLE, returns=STRING, python=maths.to_hex),
+    scalar("math:isInfinite", frozenset({FLOAT, DOUBLE}), returns=BOOL, python=maths.is_infinite),
+    scalar("math:isNan", frozenset({FLOAT, DOUBLE}), returns=BOOL, python=maths.is_nan),
+    scalar("math:max", NUMBER, NUMBER, returns=promoted, python=maths.larger),
+    scalar("math:min", NUMBER, NUMBER, returns=promoted, python=maths.smaller),
+    scalar("math:oct", WHOLE, returns=STRING, python=maths.to_oct),
+    scalar("math:parseDouble", TEXT, returns=DOUBLE, python=maths.parse_real),
+    scalar("math:parseFloat", TEXT, returns=FLOAT, python=maths.parse_real),
+    scalar("math:parseInt", TEXT, returns=INT, python=maths.parse_whole),
+    scalar("math:parseLong", TEXT, returns=LONG, python=maths.parse_whole),
     aggregate("math:percentile", NUMBER, NUMBER, returns=DOUBLE),
-    scalar("math:pi", returns=DOUBLE),
-    scalar("math:power", NUMBER, NUMBER, returns=DOUBLE),
-    scalar("math:round", NUMBER, returns=rounded),
-    scalar("math:signum", NUMBER, returns=INT),
+    scalar("math:pi", returns=DOUBLE, python=maths.pi),
+    scalar("math:round", NUMBER, returns=rounded, python=maths.rounded),
+    scalar("math:signum", NUMBER, returns=INT, python=maths.signum),
 )
 
 TIMES = (
-    scalar("time:currentDate", returns=STRING),
-    scalar("time:currentTime", returns=STRING),
-    scalar("time:currentTimestamp", returns=STRING),
-    scalar("time:date", TEXT, TEXT, returns=STRING, optional=1),
-    scalar("time:dateAdd", TEXT | {LONG}, WHOLE, TEXT, TEXT, returns=STRING, optional=1),
-    scalar("time:dateDiff", TEXT, TEXT, TEXT, TEXT, returns=INT, optional=2),
-    scalar("time:dateFormat", TEXT | {LONG}, TEXT, TEXT, returns=STRING, optional=1),
-    scalar("time:dateSub", TEXT | {LONG}, WHOLE, TEXT, TEXT, returns=STRING, optional=1),
-    scalar("time:dayOfWeek", TEXT, TEXT, returns=STRING, optional=1),
-    scalar("time:extract", TEXT | {LONG}, TEXT, TEXT, returns=INT, optional=1),
-    scalar("time:timestampInMilliseconds", TEXT, TEXT, returns=LONG, optional=2),
-    scalar("time:utcTimestamp", returns=STRING),
+    scalar("time:currentDate", returns=STRING, python=times.current_date, clocked=True),
+    scalar("time:currentTime", returns=STRING, python=times.current_time, clocked=True),
+    scalar("time:currentTimestamp", returns=STRING, python=times.current_timestamp, clocked=True),
+    scalar("time:date", TEXT, TEXT, returns=STRING, optional=1, python=times.date),
+    scalar(
+        "time:dateAdd",
+        TEXT | {LONG},
+        WHOLE,
+        TEXT,
+        TEXT,
+        returns=STRING,
+        optional=1,
+        python=times.date_add,
+    ),
+    scalar(
+        "time:dateDiff", TEXT, TEXT, TEXT, TEXT, returns=INT, optional=2, python=times.date_diff
+    ),
+    scalar(
+        "time:dateFormat",
+        TEXT | {LONG},
+        TEXT,
+        TEXT,
+        returns=STRING,
+        optional=1,
+        python=times.date_format,
+    ),
+    scalar(
+        "time:dateSub",
+        TEXT | {LONG},
+        WHOLE,
+        TEXT,
+        TEXT,
+        returns=STRING,
+        optional=1,
+        python=times.date_sub,
+    ),
+    scalar("time:dayOfWeek", TEXT, TEXT, returns=STRING, optional=1, python=times.day_of_week),
+    scalar(
+        "time:extract", TEXT | {LONG}, TEXT, TEXT, returns=INT, optional=1, python=times.extract
+    ),
+    scalar(
+        "time:timestampInMilliseconds",
+        TEXT,
+        TEXT,
+        returns=LONG,
+        optional=2,
+        python=times.timestamp,
+        clocked=True,
+    ),
+    scalar("time:utcTimestamp", returns=STRING, python=times.current_timestamp, clocked=True),
 )
 
 FUNCTIONS = FunctionTable((*AGGREGATES, *SCALARS, *STRINGS, *MATHS, *TIMES))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from edgewise.event.schema import Attribute
@@ -30,7 +30,7 @@ class StreamCall:
     name: str
     args: tuple[Expr, ...]
     adds: tuple[Attribute, ...] = ()
-    procedure: Procedure | None = None
+    procedure: Procedure | None = field(default=None, repr=False)
 
 
 Handler: TypeAlias = Filter | StreamCall

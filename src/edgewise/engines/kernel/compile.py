@@ -27,6 +27,7 @@ from edgewise.engines.kernel import (
     windows,
 )
 from edgewise.engines.kernel.api import KernelStats, OutRow, Run
+from edgewise.engines.kernel.bodies import bodies
 from edgewise.engines.kernel.feed_code import write_feeder
 from edgewise.engines.kernel.index_code import filter_index
 from edgewise.engines.kernel.join_code import JoinQuery
@@ -170,7 +171,7 @@ def compile_kernel(app: App, fragment: Fragment, taps: Iterable[str] = ()) -> Co
     page = Page(app, fragment, frozenset(taps))
     source = write_page(page)
     rt = Runtime(keyed=fragment.keyed)
-    space = {**SPACE, **page.readers_of_text}
+    space = {**SPACE, **page.readers_of_text, **bodies(app)}
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
     mark = snapshot.fingerprint((page.queries, fragment.keys))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from edgewise.engines.kernel import calls, java
+from edgewise.engines.kernel.bodies import call_text
 from edgewise.engines.kernel.writer import Writer
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import (
@@ -150,6 +151,8 @@ class Exprs:
         if wanted is not None and expr.args[0].type is not AttrType.OBJECT:
             there = f"({args[0].text} is not None)" if args[0].nullable else "True"
             return Code(there if expr.args[0].type is wanted else "False", nullable=False)
+        if name not in calls.FUNCTIONS and expr.body is not None:
+            return Code(call_text(expr, [a.text for a in args]))
         if name not in calls.FUNCTIONS:
             raise LookupError(f"the function '{expr.name}' is not known here")
         return Code(f"fn.{calls.FUNCTIONS[name].__name__}({', '.join(a.text for a in args)})")

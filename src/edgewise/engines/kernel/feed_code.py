@@ -110,8 +110,12 @@ def _stateless(page: Page, code: StreamQuery) -> bool:
         and code.query.output.events is not EventType.EXPIRED
         and all(isinstance(h, Filter) for h in (*source.before, *source.after))
         and not any(isinstance(n, Agg | InTable) for n in nodes)
-        and not any(isinstance(n, Call) and n.name.lower() in _CLOCKED for n in nodes)
+        and not any(isinstance(n, Call) and _clocked(n) for n in nodes)
     )
+
+
+def _clocked(call: Call) -> bool:
+    return call.clocked or call.name.lower() in _CLOCKED
 
 
 def _comprehension(page: Page, stream: str, code: StreamQuery) -> None:

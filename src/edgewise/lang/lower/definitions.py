@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast as python
-import textwrap
 from dataclasses import dataclass, field
 
 from edgewise.event.schema import Attribute, Schema
@@ -26,6 +25,7 @@ from edgewise.lang.syntax.query import Annotation
 from edgewise.plan import nodes
 from edgewise.plan.exprs import Field
 from edgewise.plan.functions import ANY, Function
+from edgewise.plan.scripts import Script
 
 TRIGGERED = (Attribute("triggered_time", AttrType.LONG),)
 ERROR = Attribute("_error", AttrType.OBJECT)
@@ -202,15 +202,23 @@ def script_functions(
         else:
             _check_python(report, node)
         script = nodes.ScriptFunction(name, language, node.returns, node.body)
-        row = Function(name, (ANY,), node.returns, optional=1, variadic=True)
+        body = Script(name, node.body)
+        row = Function(
+            name,
+            (ANY,),
+            node.returns,
+            optional=1,
+            variadic=True,
+            python=body,
+            takes_null=True,
+        )
         found.append((script, row))
     return found
 
 
 def _check_python(report: Report, node: written.FunctionDefinition) -> None:
-    body = textwrap.indent(textwrap.dedent(node.body).strip() or "pass", "    ")
     try:
-        python.parse(f"def {node.name.text}(data):\n{body}\n")
+        python.parse(Script(node.name.text, node.body).source())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         hint = getattr(problem, "msg", "") or str(problem)
         report.error(node.at, f"the body of '{node.name.text}' is not Python", hint)

@@ -171,7 +171,15 @@ class Context:
         kind = function.type_of(args)
         if function.aggregate:
             return exprs.Agg(kind, function.name, args)
-        return exprs.Call(kind, function.name, args)
+        return exprs.Call(
+            kind,
+            function.name,
+            args,
+            function.python,
+            function.spark,
+            function.clocked,
+            function.takes_null,
+        )
 
     def _event_timestamp(self, node: written.Call) -> exprs.Expr:
         if not node.args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from edgewise.plan.exprs import Expr
+from edgewise.plan.exprs import Call, Expr, walk
 from edgewise.plan.nodes import (
     AbsentState,
     App,
@@ -35,6 +35,26 @@ Rewrite = Callable[[Expr], Expr]
 
 def map_exprs(app: App, rewrite: Rewrite) -> App:
     return replace(app, queries=tuple(map_query(q, rewrite) for q in app.queries))
+
+
+def calls_of(app: App) -> list[Call]:
+    """Every call of a scalar function, wherever it stands."""
+    found: list[Call] = []
+
+    def note(expr: Expr) -> Expr:
+        found.extend(n for n in walk(expr) if isinstance(n, Call))
+        return expr
+
+    map_exprs(app, note)
+    for partition in app.partitions:
+        for key in partition.keys:
+            for expr in (key.value, *(r.condition for r in key.ranges)):
+                if expr is not None:
+                    note(expr)
+    for aggregation in app.aggregations:
+        _stream(aggregation.input, note)
+        _select(aggregation.select, note)
+    return found
 
 
 def map_query(query: Query, rewrite: Rewrite) -> Query:
