@@ -20,7 +20,7 @@ from edgewise.gateway.doors import (
     source_of,
 )
 from edgewise.gateway.http import HttpConfig
-from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
+from edgewise.gateway.spec import BadSpec, MapSpec, SinkSpec, SourceSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "sources" / "README.md"
 
@@ -67,6 +67,13 @@ def test_the_http_annotations_of_an_app_become_one_door():
     assert http_config(specs, HttpConfig(keep_alive_s=3)).keep_alive_s == 3
     with pytest.raises(BadSpec, match="path '/a' is taken by stream 'A'"):
         http_config([*specs, SourceSpec("B", "http", {"path": "/a"})])
+
+
+def test_an_http_source_with_a_mapping_needs_an_address_of_its_own():
+    csv = MapSpec("csv", {"delimiter": ";"})
+    assert http_config([SourceSpec("A", "http", {"path": "/a"}, csv)]).maps == {"/a": csv}
+    with pytest.raises(BadSpec, match="needs path"):
+        check_source(SourceSpec("A", "http", {}, csv))
 
 
 def test_effectively_once_asks_every_request_for_a_key():

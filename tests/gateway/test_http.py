@@ -17,6 +17,7 @@ from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import Limits
 from edgewise.gateway.http import HttpConfig, HttpDoor
+from edgewise.gateway.spec import MapSpec
 
 LOGIN = Schema.of("login_stream", ip="string", tries="int")
 EVENT = {"ip": "10.0.0.1", "tries": 1}
@@ -116,6 +117,17 @@ def test_a_stream_that_is_delivered_effectively_once_asks_for_a_key(opened):
     answer, got = door.post(json.dumps(EVENT))
     assert (answer.status, got["problems"][0]["field"]) == (400, "Idempotency-Key")
     assert door.post(json.dumps(EVENT), idempotency_key="a/1")[0].status == 200
+
+
+def test_an_address_with_a_mapping_reads_bodies_its_way(opened):
+    door = opened(paths={"/csv": "login_stream"}, maps={"/csv": MapSpec("csv")})
+    answer, got = door.post("10.0.0.1,5\n10.0.0.2,\n", path="/csv", content_type="text/csv")
+    assert (answer.status, got["accepted"]) == (200, 2)
+    assert [r["tries"] for r in door.log.rows()] == [5, None]
+    answer, got = door.post("a,b\n", path="/csv", content_type="text/csv")
+    assert (answer.status, got["problems"][0]["field"]) == (400, "tries")
+    answer, got = door.post("a,1", path="/csv", content_type="text/plain", origin="http://evil")
+    assert (answer.status, got["problems"][0]["field"]) == (403, "Origin")
 
 
 def test_gzip_bodies_are_taken_within_the_limit(opened):

@@ -101,6 +101,19 @@ def test_a_producer_goes_on_where_it_was_and_nothing_is_twice():
     assert [r["v"] for r in log.rows()] == [0, 1, 2, 3]
 
 
+def test_effectively_once_takes_named_producers_only():
+    log = MemoryLog(SCHEMA)
+
+    async def scenario():
+        async with serving(log, keyed=frozenset({"S"})) as (_door, url):
+            with pytest.raises(InvalidStatus):
+                await connect(url)
+            async with connect(f"{url}?producer=p") as client:
+                assert "last" in await answer(client)
+
+    asyncio.run(scenario())
+
+
 def test_a_full_disk_is_an_answer_and_the_connection_lives():
     log = MemoryLog(SCHEMA)
     log.full = True

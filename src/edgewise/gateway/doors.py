@@ -115,6 +115,11 @@ def check_source(spec: SourceSpec) -> SourceSpec:
         path = options["path"]
         if path and not path.startswith("/"):
             raise BadSpec(f"path '{path}' of source 'http' must start with '/'", "path")
+        if spec.map != MapSpec() and not path:
+            raise BadSpec(
+                f"an http source with a mapping of its own ({spec.map.type}) needs path='/...': "
+                "/streams/<stream> takes JSON and Arrow",
+            )
     else:
         cls = source_class(spec.type)
         options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
@@ -192,7 +197,7 @@ def _map_of(annotation: AnnotationLike) -> MapSpec:
 def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -> HttpConfig:
     """The config of the one HTTP door for all `@source(type='http')` of an app."""
     given = config or HttpConfig()
-    paths, keyed = dict(given.paths), set(given.keyed)
+    paths, maps, keyed = dict(given.paths), dict(given.maps), set(given.keyed)
     for spec in specs:
         if spec.type != "http":
             continue
@@ -200,9 +205,11 @@ def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -
         path = options["path"]
         if path and paths.setdefault(path, spec.stream) != spec.stream:
             raise BadSpec(f"path '{path}' is taken by stream '{paths[path]}'", "path")
+        if spec.map != MapSpec():
+            maps[path] = spec.map
         if options["delivery"] == Guarantee.EFFECTIVELY_ONCE.value:
             keyed.add(spec.stream)
-    return replace(given, paths=paths, keyed=frozenset(keyed))
+    return replace(given, paths=paths, maps=maps, keyed=frozenset(keyed))
 
 
 def _find(

@@ -31,8 +31,10 @@ from edgewise.event.clock import Clock
 from edgewise.gateway.admit import Admission, Limits, Refused, refused_body
 from edgewise.gateway.body import Body, BodyLimits, Gone, Receive, linger
 from edgewise.gateway.intake import Arrivals, Intake
+from edgewise.gateway.mappers import Mapper, mapper_of
 from edgewise.gateway.openapi import openapi
 from edgewise.gateway.producer import producer_of
+from edgewise.gateway.spec import MapSpec
 from edgewise.gateway.stats import DoorStats, prometheus
 from edgewise.gateway.websocket import PUBLISH, Lane, Publishing, may_connect
 from edgewise.log.api import LogWriter
@@ -47,8 +49,9 @@ SETTLE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
-    """Limits of the door. `paths` gives streams further addresses, such as `/logins`; streams
-    in `keyed` are delivered effectively once: each request must have an idempotency key.
+    """Limits of the door. `paths` gives streams further addresses, such as `/logins`, and `maps`
+    says how their bodies are read where that is not JSON or Arrow. Streams in `keyed` are
+    delivered effectively once: each request must have an idempotency key.
     """
 
     limits: Limits = Limits()
@@ -58,6 +61,7 @@ class HttpConfig:
     keep_alive_s: int = 30
     append_threads: int = 16
     paths: Mapping[str, str] = field(default_factory=dict)
+    maps: Mapping[str, MapSpec] = field(default_factory=dict)
     keyed: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()  # of pages on other hosts that may open WebSockets
 
@@ -83,6 +87,10 @@ class HttpDoor:
         }
         for admission in self._admissions.values():
             admission.warm()
+        self._mappers = {
+            path: mapper_of(spec, self._admissions[self._config.paths[path]])
+            for path, spec in self._config.maps.items()
+        }
         self._intakes = {
             name: Intake(writer, self._admissions[name], self._pool, self.stats.appended)
             for name, writer in writers.items()
@@ -96,6 +104,7 @@ class HttpDoor:
                 self._arrivals,
                 self.stats,
                 self._config.in_flight_bytes_max,
+                name in self._config.keyed,
             )
             for name, writer in writers.items()
         }
@@ -162,7 +171,7 @@ class HttpDoor:
             path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
         )
         if stream:
-            await self._post(stream, scope, receive, send)
+            await self._post(stream, self._mappers.get(path), scope, receive, send)
             return
         page = _PAGES.get(path)
         if page is None:
@@ -190,7 +199,12 @@ class HttpDoor:
         await Publishing(lane, scope, receive, send).run()
 
     async def _post(
-        self, stream: str, scope: dict[str, Any], receive: Receive, send: Send
+        self,
+        stream: str,
+        mapper: Mapper | None,
+        scope: dict[str, Any],
+        receive: Receive,
+        send: Send,
     ) -> None:
         if stream not in self._admissions:
             # The name comes from outside: counting by it would let anyone fill the memory.
@@ -201,7 +215,7 @@ class HttpDoor:
             return
         body = Body(self._body_limits, self.stats, receive)
         try:
-            answer = await self._take(stream, dict(scope["headers"]), body)
+            answer = await self._take(stream, mapper, dict(scope["headers"]), body)
         except Gone:
             self.stats.refused[stream, "gone"] += 1
             return
@@ -213,8 +227,11 @@ class HttpDoor:
             await _respond(send, 200, answer, _JSON)
 
     async def _take(
-        self, stream: str, headers: Mapping[bytes, bytes], body: Body
+        self, stream: str, mapper: Mapper | None, headers: dict[bytes, bytes], body: Body
     ) -> bytes | Refused:
+        # A mapped path takes any content type, so a browser asks nobody before it posts there.
+        if mapper is not None and not may_connect(headers, self._config.origins):
+            return refused_body(403, "forbidden", "pages of other sites may not post", at="Origin")
         raw = await body.read(headers)
         if isinstance(raw, Refused):
             return raw
@@ -226,8 +243,11 @@ class HttpDoor:
             reason = "missing; this stream takes events effectively once, send producer/sequence"
             return refused_body(400, "idempotency_key", reason, at="Idempotency-Key")
         at_us = self._arrivals.now_us()
-        content_type = headers.get(b"content-type", b"").decode("latin-1")
-        events = self._admissions[stream].read(raw, content_type, at_us)
+        if mapper is not None:
+            events = mapper.read(raw, at_us)
+        else:
+            content_type = headers.get(b"content-type", b"").decode("latin-1")
+            events = self._admissions[stream].read(raw, content_type, at_us)
         if isinstance(events, Refused):
             return events
         self._arrivals.took(at_us, events.count)

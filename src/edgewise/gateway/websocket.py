@@ -59,6 +59,7 @@ class Lane:
     arrivals: Arrivals
     stats: DoorStats
     in_flight_bytes_max: int
+    keyed: bool  # effectively once: every client must be a named producer
 
 
 def may_connect(headers: dict[bytes, bytes], origins: frozenset[str]) -> bool:
@@ -90,7 +91,8 @@ class Publishing:
 
     async def run(self) -> None:
         await self._receive()  # websocket.connect
-        if len(self._producer) > KEY_CHARS_MAX or not self._producer.isascii():
+        nameless = self._lane.keyed and not self._producer
+        if nameless or len(self._producer) > KEY_CHARS_MAX or not self._producer.isascii():
             await self._send({"type": "websocket.close", "code": _POLICY})
             return
         await self._send({"type": "websocket.accept"})
