@@ -1,4 +1,7 @@
 import os
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -52,3 +55,24 @@ def test_many_buffers_are_written_in_several_calls(tmp_path):
     with (tmp_path / "f").open("wb") as file:
         assert files.write_all(file.fileno(), [b"ab"] * 3000, 0) == 6000
     assert (tmp_path / "f").read_bytes() == b"ab" * 3000
+
+
+def test_a_writer_waits_for_a_reader_that_settles_the_log_after_a_crash(tmp_path):
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                          stdout=subprocess.PIPE, text=True, check=True)  # fmt: skip
+    (tmp_path / files.LOCK).write_text(dead.stdout)
+    settled = threading.Event()
+    begun = threading.Event()
+
+    def settle():
+        with files.no_writer(tmp_path) as alone:
+            assert alone
+            begun.set()
+            settled.wait(0.4)
+
+    thread = threading.Thread(target=settle)
+    thread.start()
+    assert begun.wait(10)
+    files.give_back_lock(files.take_writer_lock(tmp_path))
+    thread.join()
+    assert not (tmp_path / files.LOCK).read_text()

@@ -23,8 +23,10 @@ PARQUET = ".parquet"
 _KINDS = (SUFFIX[1:], PARQUET[1:])
 LOCK = "lock"
 _VECTORS_MAX = 512  # of 1024 that Linux takes in one call
-# A reader that settles a log after a power loss holds the lock for an instant.
-_LOCK_TRIES_MAX, _LOCK_PAUSE_S = 5, 0.02
+_LOCK_PAUSE_S = 0.02
+_WRITER_PATIENCE_S = 0.1
+# After a crash a reader that settles the log holds the lock while it checks the last segment.
+_READER_PATIENCE_S = 15.0
 FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -97,9 +99,10 @@ def take_over_lock(directory: Path) -> int:
 def take_writer_lock(directory: Path) -> int:
     """The locked file; closing it gives the lock back, so does the death of the process."""
     path = directory / LOCK
-    holder = "unknown"
-    for attempt in range(_LOCK_TRIES_MAX):
+    start = time.monotonic()
+    while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        holder = ""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever takes the log over puts a new file in place: a lock on the old one is void.
@@ -108,14 +111,31 @@ def take_writer_lock(directory: Path) -> int:
                 os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
                 return fd
         except BlockingIOError:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or holder
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
         os.close(fd)
-        if attempt + 1 < _LOCK_TRIES_MAX:
-            time.sleep(_LOCK_PAUSE_S)
-    raise LogLocked(
-        f"{directory}: process {holder} writes this log, and a log has one writer; "
-        "stop that process or use another directory"
-    )
+        patience = _WRITER_PATIENCE_S if _lives(holder) else _READER_PATIENCE_S
+        if time.monotonic() - start > patience:
+            raise LogLocked(
+                f"{directory}: process {holder or 'unknown'} writes this log, and a log has one "
+                "writer; stop that process or use another directory"
+            )
+        time.sleep(_LOCK_PAUSE_S)
+
+
+def give_back_lock(fd: int) -> None:
+    os.ftruncate(fd, 0)
+    os.close(fd)
+
+
+def _lives(holder: str) -> bool:
+    """Is the process that wrote its id into the lock still there?"""
+    try:
+        os.kill(int(holder), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig
 from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.files import (
     FULL_ERRORS,
+    give_back_lock,
     ledger_path,
     make_directory,
     parquet_path,
@@ -444,4 +445,4 @@ class SegmentWriter:
         self._close_segment()
         fd, self._lock_fd = self._lock_fd, -1
         if fd >= 0:
-            os.close(fd)
+            give_back_lock(fd)
