@@ -190,6 +190,18 @@ def state_leaves(state: State) -> tuple[StreamState | AbsentState, ...]:
             return tuple(leaf for each in state.states for leaf in state_leaves(each))
 
 
+def handlers_of(query_input: QueryInput) -> tuple[Handler, ...]:
+    """Every filter and stream function, in the order they are written."""
+    match query_input:
+        case StreamInput():
+            return (*query_input.before, *query_input.after)
+        case JoinInput():
+            sides = (query_input.left.input, query_input.right.input)
+            return tuple(h for side in sides for h in (*side.before, *side.after))
+        case StateInput():
+            return tuple(h for leaf in state_leaves(query_input.state) for h in leaf.handlers)
+
+
 def slots_of(query_input: QueryInput) -> dict[str, str]:
     """The stream (or store) behind each slot."""
     match query_input:

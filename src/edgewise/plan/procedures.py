@@ -17,7 +17,7 @@ of the kernel. A procedure reads no clock and throws no dice: a replay must give
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edgewise.event.schema import Attribute
@@ -33,8 +33,8 @@ class Procedure:
     appends: ClassVar[Mapping[str, str]] = {}
     state: ClassVar[Mapping[str, Any]] = {}
 
-    def process(self, event: Row, state: dict[str, Any]) -> Row | Sequence[Row] | None:
-        """The values of `appends` for this event; None drops it, several make as many events."""
+    def process(self, event: Row, state: dict[str, Any]) -> Row | None:
+        """The values of `appends` for this event; None drops it."""
         raise NotImplementedError
 
     @classmethod

@@ -5,6 +5,7 @@ import pytest
 from edgewise.engines.embedded.engine import Embedded
 from edgewise.lang import compile_app
 from edgewise.plan.functions import FUNCTIONS, NUMBER, same, scalar
+from edgewise.plan.procedures import Procedure
 
 DEFINE = "define stream S (k string, v int, p double, t long);"
 
@@ -52,3 +53,45 @@ def test_a_function_the_app_defines():
     engine = Embedded(app)
     engine.send("S", 1000, ("abc", 7, 2.25, 0))
     assert [row.data for row in engine.take()] == [(8,)]
+
+
+class Rising(Procedure):
+    name = "my:rising"
+    appends = {"steps": "int"}  # noqa: RUF012
+    state = {"last": 0, "steps": 0}  # noqa: RUF012
+
+    def process(self, event, state):
+        if event["v"] < 0:
+            return None
+        state["steps"] = state["steps"] + 1 if event["v"] > state["last"] else 0
+        state["last"] = event["v"]
+        return {"steps": state["steps"]}
+
+
+QUERY = "from S#my:rising()[steps > 0] select k, steps insert into O;"
+PER_KEY = f"partition with (k of S) begin {QUERY} end;"
+EVENTS = [("a", 1), ("a", 2), ("b", 1), ("a", -5), ("a", 3), ("b", 2)]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        (QUERY, [("a", 1), ("a", 2), ("a", 1)]),
+        (PER_KEY, [("a", 1), ("a", 2), ("b", 1), ("a", 3), ("b", 2)]),
+    ],
+)
+def test_a_procedure_keeps_its_state_per_key(query, rows):
+    app = compile_app(DEFINE + query, procedures=[Rising()]).app
+    engine = Embedded(app)
+    for key, value in EVENTS:
+        engine.send("S", 1000, (key, value, 0.0, 0))
+    assert [row.data for row in engine.take()] == rows
+
+
+def test_the_state_of_a_procedure_is_saved_and_restored():
+    app = compile_app(DEFINE + PER_KEY, procedures=[Rising()]).app
+    first, second = Embedded(app), Embedded(app)
+    first.send("S", 1000, ("a", 5, 0.0, 0))
+    second.kernel.restore([(k, s) for k, s in first.kernel.changed() if s is not None])
+    second.send("S", 2000, ("a", 6, 0.0, 0))
+    assert [row.data for row in second.take()] == [("a", 2)]

@@ -1,4 +1,4 @@
-"""Functions whose bodies the plan brings along: the namespaces, scripts, and the user's own.
+"""Functions and procedures whose bodies the plan brings along: namespaces, scripts, users' own.
 
 Generated code calls them by a name made from theirs. A body is not asked about null unless it says
 so, and a float result is rounded to 32 bits.
@@ -13,7 +13,8 @@ from edgewise.engines.kernel import java
 from edgewise.engines.kernel.writer import local
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import Call
-from edgewise.plan.nodes import App
+from edgewise.plan.nodes import App, StreamCall, handlers_of
+from edgewise.plan.procedures import Procedure
 from edgewise.plan.rules.rewriting import calls_of
 
 
@@ -24,7 +25,26 @@ def call_text(call: Call, args: list[str]) -> str:
 
 def bodies(app: App) -> dict[str, Callable[..., Any]]:
     """What the generated code of this app may call, by name."""
-    return {_name(c): _guarded(c, c.body) for c in calls_of(app) if c.body is not None}
+    found = {_name(c): _guarded(c, c.body) for c in calls_of(app) if c.body is not None}
+    for query in app.queries:
+        for handler in handlers_of(query.input):
+            if isinstance(handler, StreamCall) and handler.procedure is not None:
+                found[procedure_name(handler)] = _stepped(handler.procedure)
+    return found
+
+
+def procedure_name(call: StreamCall) -> str:
+    return f"procedure_{local(call.name)}"
+
+
+def _stepped(procedure: Procedure) -> Callable[..., Any]:
+    appends = tuple(procedure.appends)
+
+    def step(state: dict[str, Any], names: tuple[str, ...], row: tuple[Any, ...]) -> Any:
+        found = procedure.process(dict(zip(names, row, strict=True)), state)
+        return None if found is None else tuple(found.get(name) for name in appends)
+
+    return step
 
 
 def _name(call: Call) -> str:

@@ -8,6 +8,7 @@ selection in one loop.
 from __future__ import annotations
 
 from edgewise.engines.kernel import calls
+from edgewise.engines.kernel.bodies import procedure_name
 from edgewise.engines.kernel.exprs import Exprs, Resolve
 from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.outputs import OutputCode
@@ -16,7 +17,16 @@ from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.tables import in_table
 from edgewise.engines.kernel.window_code import APART, make_window
 from edgewise.plan.exprs import Call, Const, Expr, InTable, walk
-from edgewise.plan.nodes import EventType, Filter, Handler, Query, RateKind, StreamInput, Window
+from edgewise.plan.nodes import (
+    EventType,
+    Filter,
+    Handler,
+    Query,
+    RateKind,
+    StreamCall,
+    StreamInput,
+    Window,
+)
 
 
 class QueryCode:
@@ -78,6 +88,9 @@ class QueryCode:
                 with self.writer.block(f"if not {exprs.condition(handler.condition)}"):
                     self.writer.line("continue")
                 continue
+            if handler.procedure is not None:
+                self._procedure(handler, slot)
+                continue
             self.unpack(done, *handler.args)
             name = handler.name.lower()
             if name == "log":
@@ -88,6 +101,19 @@ class QueryCode:
             self.writer.line(f"row = row + fn.{calls.STREAM_FUNCTIONS[name].__name__}({args})")
             for attribute in handler.adds:
                 self.names.append((slot, attribute.name, None))
+
+    def _procedure(self, call: StreamCall, slot: str) -> None:
+        """The user's own code, with the state it declared in a cell of its own."""
+        assert call.procedure is not None
+        cell = self.scope.cell(repr(dict(call.procedure.state)))
+        names = tuple(key[1] for key in self.names.places)
+        w = self.writer
+        w.line(f"extra = {procedure_name(call)}(S[{cell}], {names!r}, row)")
+        with w.block("if extra is None"):
+            w.line("continue")
+        w.line("row = row + extra")
+        for attribute in call.adds:
+            self.names.append((slot, attribute.name, None))
 
     def select_function(self, select: SelectorCode, after: tuple[Handler, ...], slot: str) -> None:
         """`_select(S, chunk)`: what leaves a window, join or pattern."""

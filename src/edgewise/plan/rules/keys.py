@@ -40,8 +40,8 @@ from edgewise.plan.nodes import (
     StreamInput,
     StreamState,
     Window,
+    handlers_of,
     slots_of,
-    state_leaves,
     streams_of,
 )
 from edgewise.plan.rules.correlation import KEY_TYPES, correlate
@@ -220,7 +220,7 @@ def stateful(query: Query) -> bool:
         bool(query.partition)
         or not isinstance(query.input, StreamInput)
         or query.input.window is not None
-        or any(_procedural(h) for h in (*query.input.before, *query.input.after))
+        or any(_procedural(h) for h in handlers_of(query.input))
         or query.rate is not None
         or aggregates(query)
     )
@@ -248,10 +248,8 @@ def blocked(app: App, query: Query) -> str:
 
 
 def _looks_at_all(query: Query) -> str:
-    select, source = query.select, query.input
-    if isinstance(source, StreamInput) and any(
-        _procedural(h) for h in (*source.before, *source.after)
-    ):
+    select = query.select
+    if any(_procedural(h) for h in handlers_of(query.input)):
         return "a procedure sees all events; put it in a partition to key it"
     if query.rate:
         return "a rate limit counts all rows together"
@@ -304,17 +302,7 @@ def _one_match_at_a_time(query_input: StateInput) -> str:
 
 def _exprs(query: Query) -> list[Expr]:
     """Every condition and expression of a query that may look into a table."""
-    handlers = []
-    match query.input:
-        case StreamInput():
-            handlers = [*query.input.before, *query.input.after]
-        case JoinInput():
-            for side in (query.input.left.input, query.input.right.input):
-                handlers += [*side.before, *side.after]
-        case StateInput():
-            for leaf in state_leaves(query.input.state):
-                handlers += leaf.handlers
-    found = [h.condition for h in handlers if isinstance(h, Filter)]
+    found = [h.condition for h in handlers_of(query.input) if isinstance(h, Filter)]
     found += [item.expr for item in query.select.items]
     if isinstance(query.input, JoinInput) and query.input.on is not None:
         found.append(query.input.on)
