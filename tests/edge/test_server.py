@@ -1,10 +1,16 @@
 """The edge over loopback, with a real WebSocket client."""
 
 import asyncio
+import datetime as dt
 import json
 import socket
+import ssl
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from websockets.asyncio.client import connect
 
 from edgewise.edge.config import EdgeConfig
@@ -257,3 +263,40 @@ def test_silence_expires_topics_by_the_sweep():
         await until(lambda: edge.value("a") is None)
 
     with_edge(scenario, sweep_ms=10)
+
+
+def certificate(folder):
+    """A key and a certificate for 127.0.0.1, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)  # noqa: TID251 - a certificate needs the time
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + dt.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "cert.pem", folder / "key.pem"
+    paths[0].write_bytes(signed.public_bytes(Encoding.PEM))
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    paths[1].write_bytes(private)
+    return paths
+
+
+def test_the_same_over_tls(tmp_path):
+    tls = certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=tls[0])
+    trust.check_hostname = False
+
+    async def scenario(edge, port):
+        put(edge, "a", {"v": 1})
+        url = f"wss://127.0.0.1:{port}/ws"
+        async with connect(url, compression=None, ssl=trust) as websocket:
+            peer = await subscribed(websocket)
+            assert (await peer.update()).value == {"v": 1}
+
+    with_edge(scenario, tls=tls)

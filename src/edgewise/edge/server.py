@@ -38,7 +38,7 @@ from edgewise.wire.codes import Code
 
 Carrier = Connection | PollCarrier
 QUIET_US = 500  # a tick below this is a quiet edge
-ROUNDS_PER_TICK = 4  # so that flushing takes at most a quarter of a busy loop
+ROUNDS_PER_TICK = 2  # so that flushing leaves a third of a busy loop to reading
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
 SYSTEM_TOPIC = Policy(ttl_ms=5000)
