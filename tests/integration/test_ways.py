@@ -1,0 +1,49 @@
+"""MQTT and a file in, a file and MQTT out: one app, a real broker, the program as it is run."""
+
+import json
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+from tests.gateway.brokers import mosquitto
+from tests.integration.program import Program, until
+
+APP = """
+@source(type='mqtt', url='mqtt://127.0.0.1:{port}', topic='in/+')
+@source(type='file', path='{home}/in.csv', @map(type='csv'))
+define stream Readings (sensor string, value int);
+
+@sink(type='file', path='{home}/out.csv', @map(type='csv'))
+@sink(type='mqtt', url='mqtt://127.0.0.1:{port}', topic='out/{{{{sensor}}}}')
+define stream Alerts (sensor string, value int);
+
+from Readings[value > 10] select sensor, value insert into Alerts;
+"""
+WAIT_S = 60
+
+
+@pytest.mark.integration
+def test_events_of_every_way_in_reach_every_way_out(tmp_path):
+    got = []
+    out = tmp_path / "out.csv"
+    (tmp_path / "in.csv").write_text("file,1\nfile,11\n")
+    with mosquitto(tmp_path) as broker:
+        app = tmp_path / "app.siddhi"
+        app.write_text(APP.format(port=broker.port, home=tmp_path))
+        peer = paho.Client(CallbackAPIVersion.VERSION2)
+        peer.on_message = lambda _c, _u, m: got.append((m.topic, json.loads(m.payload)["value"]))
+        peer.connect("127.0.0.1", broker.port)
+        peer.subscribe("out/#", 1)
+        peer.loop_start()
+        arguments = ["run", str(app), "--engine", "embedded", "--data", str(tmp_path / "data")]
+        arguments += ["--http-port", "0", "--edge-port", "0"]
+        with Program.start(*arguments, home=tmp_path / "home"):
+            until(lambda: ("out/file", 11) in got, WAIT_S)
+            for value in (5, 50):
+                body = json.dumps({"sensor": "mqtt", "value": value})
+                peer.publish("in/a", body, 1).wait_for_publish(10)
+            until(lambda: ("out/mqtt", 50) in got, WAIT_S)
+            until(lambda: "mqtt,50" in out.read_text(), WAIT_S)
+        peer.disconnect()
+        peer.loop_stop()
+    assert out.read_text() == "sensor,value\nfile,11\nmqtt,50\n"
