@@ -216,7 +216,6 @@ STRINGS = (
     scalar("str:trim", TEXT, returns=STRING, python=strings.trim),
     scalar("str:unhex", TEXT, returns=STRING, python=strings.from_hex),
     scalar("str:upper", TEXT, returns=STRING, python=strings.upper),
-    aggregate("str:groupConcat", ANY, TEXT, returns=STRING, optional=1),
 )
 
 _OF_TWO = frozenset({"atan2", "copySign", "log", "power"})
@@ -246,7 +245,6 @@ MATHS = (
     scalar("math:parseFloat", TEXT, returns=FLOAT, python=maths.parse_real),
     scalar("math:parseInt", TEXT, returns=INT, python=maths.parse_whole),
     scalar("math:parseLong", TEXT, returns=LONG, python=maths.parse_whole),
-    aggregate("math:percentile", NUMBER, NUMBER, returns=DOUBLE),
     scalar("math:pi", returns=DOUBLE, python=maths.pi),
     scalar("math:round", NUMBER, returns=rounded, python=maths.rounded),
     scalar("math:signum", NUMBER, returns=INT, python=maths.signum),

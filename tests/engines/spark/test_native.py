@@ -7,6 +7,7 @@ import pytest
 from edgewise.engines.embedded import Embedded
 from edgewise.engines.spark.native import wanted
 from edgewise.lang import compile_app
+from edgewise.plan.functions import FUNCTIONS, TEXT, same, scalar
 from edgewise.plan.rules.keys import split
 
 pytestmark = pytest.mark.spark
@@ -63,6 +64,18 @@ def test_a_stream_with_one_unfiltered_reader_is_not_filtered(spark):
     ).app
     [fragment] = split(app)
     assert wanted(app, fragment, "S", "s0_") is None
+
+
+def test_a_function_may_be_an_expression_of_spark(spark):
+    functions = FUNCTIONS.with_(scalar("my:sound", TEXT, returns=same, spark="soundex"))
+    app = compile_app(
+        "define stream S (s string); from S[my:sound(s) == 'R163'] select s insert into O;",
+        functions=functions,
+    ).app
+    [fragment] = split(app)
+    frame = spark.createDataFrame([("Robert",), ("Anna",)], "s0_s string")
+    kept = frame.where(wanted(app, fragment, "S", "s0_")).collect()
+    assert [row.s0_s for row in kept] == ["Robert"]
 
 
 STATELESS = """

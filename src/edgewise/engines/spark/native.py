@@ -21,7 +21,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Arith, Compare, Const, Expr, Field, IsNull, Not, Or
+from edgewise.plan.exprs import And, Arith, Call, Compare, Const, Expr, Field, IsNull, Not, Or
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.inputs import Filter, StreamInput, streams_of
 from edgewise.plan.nodes import App, Query
@@ -71,6 +71,10 @@ def column(expr: Expr, columns: Columns) -> Column | None:
         case IsNull():
             operand = column(expr.operand, columns)
             return None if operand is None else operand.isNull()
+        case Call() if expr.spark:
+            args = [column(a, columns) for a in expr.args]
+            known = [a for a in args if a is not None]
+            return sf.call_function(expr.spark, *known) if len(known) == len(args) else None
     return None
 
 

@@ -150,7 +150,8 @@ def _refusal(app: App, queries: list[Query], choice: dict[str, str]) -> str:
                 return f"{query.name}: {reason}"
         for query in ready:
             _carry(query, carried, written)
-        pending = [q for q in pending if q not in ready]
+        done = {q.name for q in ready}
+        pending = [q for q in pending if q.name not in done]
     return ""
 
 
