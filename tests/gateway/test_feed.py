@@ -37,7 +37,7 @@ def test_a_message_is_taken_when_it_is_durable_or_refused_and_said(caplog):
     assert "field 'v': expected int, got a string" in caplog.text
 
 
-def test_a_full_disk_is_waited_out(monkeypatch):
+def test_a_full_disk_is_waited_out_and_said_once(monkeypatch, caplog):
     log = MemoryLog(SCHEMA)
     log.full = True
     monkeypatch.setattr(module, "FULL_RETRY_S", 0)
@@ -54,6 +54,8 @@ def test_a_full_disk_is_waited_out(monkeypatch):
 
     asyncio.run(scenario())
     assert [r["v"] for r in log.rows()] == [1]
+    assert caplog.text.count("waits for room") == 1
+    assert "there is room again" in caplog.text
 
 
 def test_what_a_producer_sends_again_is_counted_as_duplicate():

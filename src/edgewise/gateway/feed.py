@@ -47,6 +47,7 @@ class Feed:
         self._admission.warm()
         self._mapper = mapper_of(spec.map, self._admission)
         self._pool = ThreadPoolExecutor(APPEND_THREADS, "edgewise-feed")
+        self._full = False
         self._room = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
         self._intake = Intake(writer, self._admission, self._pool, self.stats.appended)
@@ -104,9 +105,14 @@ class Feed:
             try:
                 got = await self._intake.append(events, producer=producer, sequence=sequence)
             except LogFull as full:
-                logger.warning("%s waits: %s", self._name, full)
+                if not self._full:
+                    logger.warning("%s waits for room: %s", self._name, full)
+                self._full = True
                 await asyncio.sleep(FULL_RETRY_S)
                 continue
+            if self._full:
+                logger.warning("%s goes on: there is room again", self._name)
+            self._full = False
             counter = self.stats.duplicates if got.duplicate else self.stats.accepted
             counter[self._stream] += events.count
             return got
