@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgewise.engines.kernel.cron import parse
 from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
 from edgewise.engines.kernel.windows import Held, Window
 
@@ -95,6 +96,26 @@ class TimeBatch(Batch):
         batch[_END] += self.span
         self.rt.arm(state, self.node, batch[_END], self.rt.offset)
         self.flush(state, due, out)
+
+
+class CronBatch(Batch):
+    """Let out at the times of a cron expression: [X of the last batch] [C of this one], no R."""
+
+    def __init__(self, rt: Runtime, node: int, cell: int, text: str) -> None:
+        super().__init__(rt, node, cell)
+        self.cron = parse(text)
+
+    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
+        held = state[self.cell][_NOW]
+        if not held:
+            self.rt.arm(state, self.node, self.cron.after(self.rt.now))
+        held.append((ts, row))
+
+    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
+        batch = state[self.cell]
+        out.extend((EXPIRED, due, row) for _, row in batch[_BEFORE])
+        out.extend((CURRENT, ts, row) for ts, row in batch[_NOW])
+        batch[_BEFORE], batch[_NOW] = batch[_NOW], []
 
 
 class Hopping(Window):

@@ -63,14 +63,20 @@ def _named_window(page: Page, window: NamedWindow) -> None:
 def _trigger(page: Page, trigger: Trigger) -> None:
     w, name = page.writer, f"trigger_{local(trigger.name)}"
     node = page.next_node
+    if trigger.cron:
+        w.line(f"{name}_cron = cron.parse({trigger.cron!r})")
     with w.block(f"def {name}(S, due, payload)"):
         if trigger.every_ms is not None:
             w.line(f"rt.arm(S, {node}, due + {trigger.every_ms}, rt.offset)")
+        elif trigger.cron:
+            w.line(f"rt.arm(S, {node}, {name}_cron.after(due), rt.offset)")
         if trigger.name in page.read():
             w.line(f"{page.stream_name(trigger.name)}(S, [(0, due, (due,))])")
         w.line(f"emit({trigger.name!r}, [(0, due, (due,))])")
     page.node(name)
     if trigger.at_start:
         page.root.created.append(f"{name}(S, rt.now, None)")
+    elif trigger.cron:
+        page.root.created.append(f"rt.arm(S, {node}, {name}_cron.after(rt.now))")
     elif trigger.every_ms is not None:
         page.root.created.append(f"rt.arm(S, {node}, rt.now + {trigger.every_ms})")

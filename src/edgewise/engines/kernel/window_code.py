@@ -189,6 +189,7 @@ MAKERS: dict[str, Callable[[Page, Window, str, Names], Made]] = {
     "timebatch": _time_batch,
     "externaltimebatch": _external_batch,
     "batch": _plain("bat.ChunkBatch"),
+    "cron": _plain("bat.CronBatch"),
     "hopping": _plain("bat.Hopping"),
     "expressionbatch": _expression("bat.ExpressionBatch"),
 }
