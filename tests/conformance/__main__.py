@@ -1,7 +1,8 @@
 """`python -m tests.conformance --engine embedded FILE`: a line per area, then the sum.
 
 Cases that carry `engine_quirk` rest on a defect and are skipped. `--filter TEXT` takes only cases
-whose id, area or app holds the text; `--verbose` prints why each failure failed.
+whose id, area or app holds the text; `--verbose` prints why each failure failed, with the reason
+from `exceptions.json` where it is known and left so.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.conformance.engines import ENGINES, Case
 from edgewise.errors import EdgewiseError
 
 REASON_CHARS_MAX = 700
+EXCEPTIONS = Path(__file__).parent / "exceptions.json"  # cases we leave failing, and why
 CASE_SECONDS_MAX = {"embedded": 20, "spark": 120, "batch": 120}
 
 
@@ -51,6 +53,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("file", type=Path)
     args = parser.parse_args(argv)
     signal.signal(signal.SIGALRM, _too_long)
+    known = json.loads(EXCEPTIONS.read_text())
     passed: Counter[str] = Counter()
     failed: Counter[str] = Counter()
     for case in json.loads(args.file.read_text()):
@@ -62,6 +65,8 @@ def main(argv: list[str]) -> int:
         (failed if reasons else passed)[case["area"]] += 1
         if reasons and args.verbose:
             print(f"FAILED {case['id']}\n  {case['app']}")
+            if case["id"] in known:
+                print(f"  known: {known[case['id']]}")
             for reason in reasons:
                 print(f"  {reason[:REASON_CHARS_MAX]}")
     for area in sorted({*passed, *failed}):

@@ -46,8 +46,8 @@ def play_embedded(case: Case) -> Outcome:
     native = case["clock"] == "playback_native"
     engine = Embedded(app, taps=[q.name for q in app.queries], start=None if native else EPOCH)
     idle, increment = _idle(case["app"])
-    asserted = case["asserted_stream_or_query"] or {}
-    stream = asserted.get("name") if asserted.get("type") == "stream" else None
+    watched = [case["asserted_stream_or_query"] or {}, *(case.get("other_outputs") or ())]
+    streams = {w["name"] for w in watched if w.get("type") == "stream"}
     outcome = Outcome()
     now = EPOCH
     for step in case["steps"]:
@@ -62,7 +62,8 @@ def play_embedded(case: Case) -> Outcome:
         else:
             _send(engine, step, now, native=native)
         _collect(engine, outcome)
-        if stream is not None and stream in {step.get("send"), step.get("send_batch")}:
+        stream = step.get("send") or step.get("send_batch")
+        if stream in streams:
             sent = step["events"] if "send_batch" in step else [step["data"]]
             outcome.streams.setdefault(stream, Rows()).current += sent
     return outcome

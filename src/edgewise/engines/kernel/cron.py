@@ -1,4 +1,4 @@
-"""Cron times as Quartz writes them: `sec min hour day month weekday` with `*`, `?`, lists, ranges, `/`.
+"""Cron times as Quartz writes them: `sec min hour day month weekday`; `*`, `?`, `,`, `-`, `/`.
 
 Weekdays count from 1 (Sunday) to 7 or by name. Times are UTC.
 """

@@ -148,9 +148,8 @@ class Exprs:
         if name == "uuid":
             return Code("rt.uuid()", nullable=False)
         wanted = calls.INSTANCE_OF.get(name)
-        if wanted is not None and expr.args[0].type is not AttrType.OBJECT:
-            there = f"({args[0].text} is not None)" if args[0].nullable else "True"
-            return Code(there if expr.args[0].type is wanted else "False", nullable=False)
+        if wanted is not None and expr.args[0].type not in {AttrType.OBJECT, wanted}:
+            return Code("False", nullable=False)
         if name not in calls.FUNCTIONS and expr.body is not None:
             return Code(call_text(expr, [a.text for a in args]))
         if name not in calls.FUNCTIONS:

@@ -9,7 +9,7 @@ from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Expr, Field, SlotIsNull, SlotTime, walk
 
 Key = tuple[str, str, int | None]
-IS_NULL, TIME = "is null", "time"
+IS_NULL, TIME = "@is null", "@time"  # no attribute is named so
 
 
 def key_of(expr: Expr) -> Key | None:
