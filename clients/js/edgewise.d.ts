@@ -90,6 +90,6 @@ export declare function applyDelta(kind: number, old: any, delta: any[], keep?: 
 export declare class View {
   updates: number;
   begin(): void;
-  positions(selector: string): [string, number, number][];
+  positions(selector: string, bytesMax?: number): [string, number, number][];
   take(frame: any[]): any;
 }

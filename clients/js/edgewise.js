@@ -22,7 +22,8 @@ const F = Object.freeze({
 const LOST = 3006;
 const BACKOFF_MS = { first: 250, most: 10_000 };
 const WELCOME_MS = 8_000; // then the next transport is tried
-const HAVE_MAX = 10_000; // positions offered on a reconnect
+const HAVE_ENTRY_BYTES = 24; // of one position, besides its path
+const HAVE_SPARE_BYTES = 4096; // of SUBSCRIBE, besides its positions
 
 /** Whether a session closed with `code` is worth another try. */
 export const retry = (code) => !(code >= 3500 && code < 4000);
@@ -228,11 +229,14 @@ export class View {
   }
 
   /** [path, epoch, to] of what is held below a selector. */
-  positions(selector) {
+  positions(selector, bytesMax = Infinity) {
     const out = [];
+    let room = bytesMax - HAVE_SPARE_BYTES;
     for (const held of this.byPath.values()) {
-      if (held.at_us && selects(selector, held.path)) out.push([held.path, held.epoch, held.to]);
-      if (out.length >= HAVE_MAX) break;
+      if (!held.at_us || !selects(selector, held.path)) continue;
+      room -= utf8.encode(held.path).length + HAVE_ENTRY_BYTES;
+      if (room < 0) break; // the rest comes as snapshots
+      out.push([held.path, held.epoch, held.to]);
     }
     return out;
   }
@@ -405,7 +409,7 @@ class Edgewise {
   #options; #lane = null; #view = new View(); #subscriptions = new Map();
   #nextId = 1; #attempt = 0; #timer = null; #pulse = null; #acked = 0; #heard = 0;
   #calls = new Map(); #handlers = new Map(); #state = "connecting"; #listeners = new Map();
-  #bestRtt = Infinity; #offset_us = 0; #pingMs = 20_000; #ways; #at = 0; #welcomed = false;
+  #bestRtt = Infinity; #offset_us = 0; #pingMs = 20_000; #frameBytes = Infinity; #ways; #at = 0; #welcomed = false;
 
   constructor(urls, options) {
     this.#options = options;
@@ -550,6 +554,7 @@ class Edgewise {
     this.#bestRtt = Infinity;
     this.#offset_us = now_us - Date.now() * 1000;
     this.#pingMs = limits.ping_ms || 20_000;
+    this.#frameBytes = limits.frame_bytes || Infinity;
     this.#become("open", { session });
     for (const subscription of this.#subscriptions.values()) this.#ask(subscription);
     this.#view.begin();
@@ -559,7 +564,7 @@ class Edgewise {
   }
 
   #ask({ id, selector, ask }) {
-    const have = this.#view.positions(selector);
+    const have = this.#view.positions(selector, this.#frameBytes);
     const options = { ...ask };
     if (have.length) options.have = have;
     this.#send([F.SUBSCRIBE, id, selector, options]);

@@ -109,3 +109,19 @@ def test_the_end_says_whether_to_try_again():
 @given(st.integers(0, 10_000), st.floats(0, 0.999))
 def test_back_off_is_bounded_and_never_zero(attempt, dice):
     assert 0.1 < backoff_s(attempt, dice) <= BACKOFF_MOST_S
+
+
+def test_positions_fit_into_the_frame_the_server_takes():
+    talk = Talk().opened()
+    talk.side.subscribe("a/#")
+    for i in range(5000):
+        talk.hear(
+            frames.Topic(i + 1, f"a/{i}"), frames.Value(i + 1, 0, 2**40, 6, 2**40, 1, 9, {"v": 1})
+        )
+    talk.side.lost()
+    talk.said()
+    talk.side.begin()
+    talk.side.data_to_send()
+    talk.hear(frames.Welcome(1, "s2", 0, frames.Limits(frame_bytes=65536)))
+    (subscribe,) = talk.side.data_to_send()
+    assert 30_000 < len(subscribe) < 65_536

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from edgewise.edge.feed import Feed, Rows
+from edgewise.edge.feed import Feed, Rows, _object
 from edgewise.edge.server import Edge
 from edgewise.edge.sink import TopicSink
 from edgewise.errors import SetupError
@@ -128,3 +128,24 @@ def test_a_merge_that_does_not_fit_the_recovery_is_refused():
     sink = TopicSink.of({"path": "a/{ip}", "conflate": "merge(sum)", "recovery": "rollback"})
     with pytest.raises(SetupError, match="idempotent"):
         Feed(Edge(), log.reader(), sink)
+
+
+def test_a_row_without_a_topic_does_not_hold_up_the_others(edge, caplog):
+    log = MemoryLog()
+    writer = log.writer(SCHEMA)
+    rows(writer, ("a", 1), ("x" * 5000, 1), ("b", 1))
+    feed = Feed(edge, log.reader(), TopicSink.of({"path": "t/{ip}"}))
+    feed.start()
+    assert feed.caught_up.wait(WAIT_S)
+    assert edge.value("t/a")
+    assert edge.value("t/b")
+    assert edge.stats.unpublishable == 1
+    assert "longer than" in caplog.text
+    feed.stop()
+
+
+def test_objects_that_no_frame_can_carry_stay_text():
+    assert _object('{"a": 1}') == {"a": 1}
+    assert _object(str(2**70)) == str(2**70)
+    assert _object("not json") == "not json"
+    assert _object(None) is None

@@ -52,3 +52,8 @@ def test_health_metrics_assets_and_what_is_not_there(routes):
     assert get(routes, "/nothing").status == 404
     assert get(routes, "/topics/none").status == 404
     assert get(routes, "/", method="DELETE").status == 405
+
+
+def test_a_value_without_a_json_form_is_said(routes):
+    routes._tree.get("fx/eur").head.value = {"x": object()}
+    assert get(routes, "/topics/fx/eur").status == 406

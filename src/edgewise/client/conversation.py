@@ -18,7 +18,8 @@ from edgewise.wire.view import Event, Stopped, View
 
 BACKOFF_FIRST_S = 0.25
 BACKOFF_MOST_S = 10.0
-HAVE_MAX = 10_000  # positions offered on a reconnect
+HAVE_ENTRY_BYTES = 24  # of one position, besides its path
+HAVE_SPARE_BYTES = 4096  # of SUBSCRIBE, besides its positions
 
 
 @dataclass(slots=True)
@@ -88,6 +89,7 @@ class Conversation:
         self._asks: dict[int, Ask] = {}
         self._next_id = 1
         self._acked = 0
+        self._frame_bytes = FRAME_BYTES_MAX
 
     def begin(self) -> None:
         """Connected: HELLO goes out. What is known by path stays known."""
@@ -102,6 +104,7 @@ class Conversation:
         if isinstance(frame, frames.Welcome):
             self.open = True
             self.session_name = frame.session
+            self._frame_bytes = frame.limits.frame_bytes or FRAME_BYTES_MAX
             for ask in self._asks.values():
                 self._send_ask(ask)
         elif isinstance(frame, frames.Ping):
@@ -173,8 +176,14 @@ class Conversation:
         return self._next_id - 1
 
     def _send_ask(self, ask: Ask) -> None:
-        have = [p for p in self.view.positions() if selects(ask.selector, parse_path(p[0]))]
-        options = frames.SubscribeOptions(**ask.options, have=have[:HAVE_MAX])
+        have, room = [], self._frame_bytes - HAVE_SPARE_BYTES
+        for position in self.view.positions():
+            if selects(ask.selector, parse_path(position[0])):
+                room -= len(position[0].encode()) + HAVE_ENTRY_BYTES
+                if room < 0:
+                    break  # the rest comes as snapshots
+                have.append(position)
+        options = frames.SubscribeOptions(**ask.options, have=have)
         self._grammar.send(frames.Subscribe(ask.id, ask.text, options))
 
     def _deliver(self, event: Event | None) -> list[Outcome]:

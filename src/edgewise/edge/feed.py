@@ -20,6 +20,7 @@ from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, from_arrow
 from edgewise.event.event import Kind
 from edgewise.event.types import AttrType
 from edgewise.log.api import LogBatch, LogReader
+from edgewise.wire import codec
 
 HISTORY_ROWS_MAX = 1_000_000
 BATCH_ROWS_MAX = 8192
@@ -136,9 +137,7 @@ class Rows:
         kinds = rows.column(KIND).to_pylist()
         columns = [rows.column(SYSTEM_COUNT + i).to_pylist() for i in range(len(names))]
         for i in self._objects:
-            columns[i] = [
-                None if text is None else msgspec.json.decode(text) for text in columns[i]
-            ]
+            columns[i] = [_object(text) for text in columns[i]]
         for index, values in enumerate(zip(*columns, strict=True)):
             if kinds[index] != Kind.CURRENT:
                 continue
@@ -153,3 +152,15 @@ class Rows:
                 key=str(row[sink.key]) if sink.key else "",
                 whole_from=self.whole_from,
             )
+
+
+def _object(text: str | None) -> Any:
+    """An object attribute travels as JSON; what no frame can carry stays text."""
+    if text is None:
+        return None
+    try:
+        value = msgspec.json.decode(text)
+        codec.encode(value)
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return text
+    return value

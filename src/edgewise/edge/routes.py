@@ -41,6 +41,7 @@ class Stats:
     bytes_sent: int = 0
     conflated: int = 0
     refused: int = 0
+    unpublishable: int = 0
 
 
 class Routes:
@@ -128,7 +129,7 @@ class Routes:
             ("x-edgewise-at-us", str(head.at_us)),
             ("x-edgewise-stale-since-us", str(topic.stale_us)),
         )
-        return Response(HTTPStatus.OK, msgspec.json.encode(head.value), headers=headers)
+        return _json(head.value, headers)
 
     def _select(self, text: str, principal: Principal) -> Response:
         try:
@@ -141,4 +142,12 @@ class Routes:
                 found[topic.path] = topic.head.value
             if len(found) >= LISTED_MAX:
                 break
-        return Response(HTTPStatus.OK, msgspec.json.encode(found))
+        return _json(found)
+
+
+def _json(value: Any, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    try:
+        body = msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        return problem(HTTPStatus.NOT_ACCEPTABLE, f"this value has no JSON form: {error}")
+    return Response(HTTPStatus.OK, body, headers=headers)

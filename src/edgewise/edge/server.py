@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import secrets
 import ssl
 import threading
@@ -35,6 +36,8 @@ from edgewise.edge.transports.http import Request, Response, problem
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
+
+_log = logging.getLogger("edgewise.edge")
 
 Carrier = Connection | PollCarrier
 QUIET_US = 500  # a tick below this is a quiet edge
@@ -205,6 +208,7 @@ class Edge:
             bytes_sent=totals.bytes_sent + sum(c.bytes_sent for c in self.carriers.values()),
             conflated=totals.conflated + sum(o.conflated for o in live),
             refused=totals.refused,
+            unpublishable=totals.unpublishable,
             pending=sum(o.pending for o in live),
         )
 
@@ -233,23 +237,31 @@ class Edge:
         now = now_us()
         try:
             for p in publications:
-                if p.remove:
-                    self.fanout.remove(p.path)
-                else:
-                    self.fanout.publish(
-                        p.path,
-                        p.value,
-                        now_us=now,
-                        offset=p.offset,
-                        at_us=p.at_us,
-                        epoch=p.epoch,
-                        policy=p.policy,
-                        key=p.key,
-                        whole_from=p.whole_from,
-                    )
+                self._publish_one(p, now)
         finally:
             done.set()
             self.flush_soon()
+
+    def _publish_one(self, p: Publication, now: int) -> None:
+        try:
+            if p.remove:
+                self.fanout.remove(p.path)
+            else:
+                self.fanout.publish(
+                    p.path,
+                    p.value,
+                    now_us=now,
+                    offset=p.offset,
+                    at_us=p.at_us,
+                    epoch=p.epoch,
+                    policy=p.policy,
+                    key=p.key,
+                    whole_from=p.whole_from,
+                )
+        except ProtocolError as error:
+            # One row that has no topic must not hold up the others.
+            self._totals.unpublishable += 1
+            _log.warning("'%s' was not published: %s", p.path[:80], error.reason[:200])
 
     def _sweep_later(self) -> None:
         if self._loop is not None:
