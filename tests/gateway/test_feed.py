@@ -45,8 +45,7 @@ def test_a_full_disk_is_waited_out_and_said_once(monkeypatch, caplog):
     async def scenario():
         feed = make(log)
         task = asyncio.create_task(feed.take(b'{"v": 1}'))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await until(lambda: "waits for room" in caplog.text)
         assert not task.done()
         log.full = False
         assert await task
