@@ -1,7 +1,7 @@
 from tests.golden import HERE
 
 from edgewise.lang import compile_app
-from edgewise.plan.rules import rewrite
+from edgewise.plan.rules.order import rewrite
 from edgewise.plan.text import show_input
 
 DEFINE = "define stream S (k string, v int, b bool);"

@@ -1,18 +1,1 @@
-"""Rewrite rules, one a file, in the order of RULES; and what is found out about a plan."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from edgewise.plan.nodes import App
-from edgewise.plan.rules.fold import fold_constants
-from edgewise.plan.rules.pushdown import push_filters
-
-RULES: tuple[Callable[[App], App], ...] = (fold_constants, push_filters)
-
-
-def rewrite(app: App) -> App:
-    """An app that gives the same rows with less work."""
-    for rule in RULES:
-        app = rule(app)
-    return app
+"""Rewrite rules and what is found out about a plan: one rule, one file, one fixture."""

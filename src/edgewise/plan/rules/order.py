@@ -1,0 +1,18 @@
+"""The rewrite rules in the order they are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from edgewise.plan.nodes import App
+from edgewise.plan.rules.fold import fold_constants
+from edgewise.plan.rules.pushdown import push_filters
+
+RULES: tuple[Callable[[App], App], ...] = (fold_constants, push_filters)
+
+
+def rewrite(app: App) -> App:
+    """An app that gives the same rows with less work."""
+    for rule in RULES:
+        app = rule(app)
+    return app
