@@ -8,13 +8,13 @@ CASES ?= ../shared/conformance/siddhi_cases.json
 
 .PHONY: demo test test-integration check format bench conformance clean java
 
-demo: $(STAMP) java
+demo: java $(STAMP)
 	@exec $(BIN)/edgewise demo $(ARGS)
 
-test: $(STAMP) java
+test: java $(STAMP)
 	$(BIN)/python -m pytest $(ARGS)
 
-test-integration: $(STAMP) java
+test-integration: java $(STAMP)
 	scripts/install-integration
 	$(BIN)/python -m pytest -m integration $(ARGS)
 
@@ -29,10 +29,10 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP) java
+bench: java $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
-conformance: $(STAMP) java
+conformance: java $(STAMP)
 	$(BIN)/python -m tests.conformance --engine $(ENGINE) $(CASES)
 
 java:
