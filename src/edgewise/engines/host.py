@@ -97,11 +97,11 @@ class LiveKernels:
         if kernel is not None and (job.fragment.stateless or version == job.version - 1):
             return kernel
         fresh = compile_kernel(job.app, job.fragment, job.taps)
-        if job.start is not None and job.version == 0:
-            fresh.start(job.start)
         if not job.fragment.stateless:
             state = StateStore(Path(job.state_root), part).load(job.version - 1)
             fresh.restore(state.items())
+        if job.start is not None and job.version == 0:
+            fresh.start(job.start)
         return fresh
 
     def keep(self, job: Job, part: int, kernel: Kernel) -> None:
