@@ -1,7 +1,7 @@
 """The straight-line feeders give the rows that the general functions give."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engines.kernel.apps import STREAMS
 
@@ -20,6 +20,10 @@ QUERIES = {
     "filtered length": (
         "from A[v > 1]#window.length(2) select sum(v + 1) as s, count() as n having n > 1 "
         "insert into O;"
+    ),
+    "gathered": (
+        "from A[v > 1]#window.externalTimeBatch(t, 10 milliseconds) "
+        "select k, sum(v) as s group by k insert into O;"
     ),
     "pair": (
         "from every e1=A[v > 3] -> e2=A[k == e1.k and v < e1.v] within 9 milliseconds "
@@ -48,20 +52,23 @@ def rows_of(app, events, taps):
     for offset, (stream, gap, k, v) in enumerate(events):
         now += gap
         clock = max(clock, now)
-        kernel.feed(Run(stream, [now], [[k], [v]], [offset], [clock], [0]))
+        kernel.feed(Run(stream, [now], [[k], [v], [now]], [offset], [clock], [0]))
     return [(r.clock, r.offset, r.ts, r.data) for r in kernel.take() if r.stream == "O"], kernel
 
 
 @pytest.mark.parametrize("name", QUERIES)
+@settings(max_examples=40)
 @given(events=EVENTS)
 def test_straight_lines_change_nothing(name, events):
-    app = compile_app(STREAMS + QUERIES[name]).app
+    head = STREAMS.replace("v int)", "v int, t long)")
+    app = compile_app(head + QUERIES[name]).app
     fast, _ = rows_of(app, events, ())
     general, _ = rows_of(app, events, [q.name for q in app.queries])
     assert fast == general
 
 
 def test_a_filter_is_one_comprehension():
-    app = compile_app(STREAMS + QUERIES["filter"]).app
+    head = STREAMS.replace("v int)", "v int, t long)")
+    app = compile_app(head + QUERIES["filter"]).app
     _, kernel = rows_of(app, [], ())
     assert "rt.rows += [" in kernel.source

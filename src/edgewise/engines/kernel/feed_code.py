@@ -15,7 +15,7 @@ from edgewise.engines.kernel.pair_code import PairQuery
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.writer import local
-from edgewise.plan.exprs import Agg, Call, Const, Expr, InTable, OutField, walk
+from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, OutField, walk
 from edgewise.plan.nodes import EventType, Filter, InsertInto
 
 _CLOCKED = {"currenttimemillis", "uuid"}
@@ -37,6 +37,9 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
                 return
             if isinstance(code, StreamQuery) and code.sliding is not None:
                 _sliding(page, stream, code, code.sliding)
+                return
+            if isinstance(code, StreamQuery) and _gathers(code):
+                _gathering(page, stream, code)
                 return
         _general(page, stream)
 
@@ -176,6 +179,58 @@ def _pair(page: Page, stream: str, code: PairQuery) -> None:
         w.line(f"row = {_row(page, stream)}")
         emit = f"rows.append(({target!r}, clock, 1, offset, seq, ts, at, 0, {{data}})); seq += 1"
         code.event(stream, emit)
+    with w.block("if len(run.clock)"):
+        w.line("rt.now = max(rt.now, run.clock[-1])")
+
+
+def _gathers(code: StreamQuery) -> bool:
+    """An external time batch: most events only join it."""
+    window = code.source.window
+    return (
+        window is not None
+        and window.name.lower() == "externaltimebatch"
+        and len(window.args) == 2
+        and isinstance(window.args[0], Field)
+        and not code.query.partition
+        and all(isinstance(h, Filter) for h in code.source.before)
+        and not any(
+            isinstance(n, Call | InTable)
+            for h in code.source.before
+            if isinstance(h, Filter)
+            for n in walk(h.condition)
+        )
+    )
+
+
+def _gathering(page: Page, stream: str, code: StreamQuery) -> None:
+    w, window = page.writer, code.source.window
+    assert window is not None
+    clocked = window.args[0]
+    assert isinstance(clocked, Field)
+    filters = [h.condition for h in code.source.before if isinstance(h, Filter)]
+    w.line("heap = rt.heap")
+    with w.block("if len(run.clock)"):
+        w.line("rt.now = max(rt.now, run.clock[0])")
+    w.line("S = rt.state(())")
+    w.line(f"batch = S[{code.window_cell}]")
+
+    def resolve(expr: Expr) -> Code:
+        found = code.names.code(expr)
+        return Code(f"c_{found.text}", found.nullable) if found.text != "ts" else found
+
+    left, source = _columns(page, stream)
+    with w.block(f"for {left} in {source}"):
+        _fires(page)
+        for condition in filters:
+            with w.block(f"if not {Exprs(w, resolve).condition(condition)}"):
+                w.line("continue")
+        stamp = f"c_{local(clocked.name)}"
+        with w.block(f"if batch and {stamp} < batch[2] and not batch[3]"):
+            w.line(f"batch[0].append((ts, {_row(page, stream)}))")
+            w.line("continue")
+        w.line("rt.begin(clock, 1, offset, at)")
+        w.line("rt.root = S")
+        w.line(f"{page.stream_name(stream)}(S, [(0, ts, {_row(page, stream)})])")
     with w.block("if len(run.clock)"):
         w.line("rt.now = max(rt.now, run.clock[-1])")
 
