@@ -34,7 +34,7 @@ def test_an_aggregator_equals_recomputation(name, values):
     for i, row in enumerate(kernel.take()):
         expected = brute(values[max(0, i - 2) : i + 1])
         found = row.data[0]
-        assert found == expected or math.isclose(found, expected, abs_tol=1e-7)
+        assert found == expected or math.isclose(found, expected, abs_tol=1e-6)
 
 
 @given(st.lists(st.integers(-5, 9), max_size=20))
