@@ -37,7 +37,7 @@ class EdgeConfig:
     poll_ms: int = 25_000  # how long a long poll may wait
     poll_idle_ms: int = 30_000  # how long a session lives without a poll
 
-    tick_ms: int = 10  # under load, the shortest time between two flushes of one session
+    tick_ms: int = 10  # under load, the longest wait that lets updates share a write
     flush_bytes: int = 16 * 1024  # one write
     notsent_lowat: int = 16 * 1024  # bytes the kernel may hold unsent
     sweep_ms: int = 250  # how often expiry, silence and idleness are looked at

@@ -40,7 +40,7 @@ from edgewise.wire.codes import Code
 _log = logging.getLogger("edgewise.edge")
 
 Carrier = Connection | PollCarrier
-QUIET_US = 500  # a tick below this is a quiet edge
+QUIET_US = 500  # below this nothing is gained by waiting
 ROUNDS_PER_TICK = 2  # so that flushing leaves a third of a busy loop to reading
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
@@ -79,6 +79,7 @@ class Edge:
         self.telemetry = Telemetry()
         self.now_us = now_us
         self.tick_us = 0
+        self._round_us = 0
         self.carriers: dict[Outbox, Carrier] = {}
         self._by_name: dict[str, Carrier] = {}
         self._open: set[Connection] = set()
@@ -216,7 +217,11 @@ class Edge:
         """After this turn of the loop; a quiet edge that was asked something answers at once."""
         if self._flush_handle is not None or self._loop is None or not self.fanout.dirty:
             return
-        if at_once and self.tick_us < QUIET_US:
+        wait_us = self._round_us + self.tick_us - now_us()
+        if wait_us > 0:
+            # Many updates within one tick share one write per session.
+            self._flush_handle = self._loop.call_later(wait_us / 1_000_000, self._flush)
+        elif at_once:
             self._flush()
         else:
             self._flush_handle = self._loop.call_soon(self._flush)
@@ -230,8 +235,10 @@ class Edge:
             if carrier is not None:
                 carrier.flush(now)
         # A quiet edge flushes at once; a busy one collects for a few rounds' worth of time.
-        spent_us = now_us() - now
-        self.tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * spent_us)
+        self._round_us = now_us()
+        spent_us = self._round_us - now
+        tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * spent_us)
+        self.tick_us = tick_us if tick_us > QUIET_US else 0
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()

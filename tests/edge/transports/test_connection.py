@@ -46,7 +46,6 @@ class Host:
         self.fanout = Fanout(TopicTree(10))
         self.gate = Gate()
         self.clock = 0
-        self.tick_us = 0
 
     def now_us(self):
         return self.clock

@@ -31,7 +31,6 @@ class Host(Protocol):
 
     config: EdgeConfig
     now_us: Callable[[], int]
-    tick_us: int  # shortest time between two flushes of one session, now
 
     def joined(self, connection: Connection) -> bool: ...
     def left(self, connection: Connection) -> None: ...
@@ -56,7 +55,6 @@ class Connection(asyncio.Protocol):
         self._pack: Callable[[list[bytes]], bytes] = pack
         self._asked: list[Request] = []
         self._writable = True
-        self._flushed_us = 0
         self._later: asyncio.TimerHandle | None = None
         self._since_us = host.now_us()
 
@@ -99,20 +97,14 @@ class Connection(asyncio.Protocol):
     # the edge's side
 
     def flush(self, now_us: int) -> None:
-        """Write what the socket can take, one write per tick; the rest stays conflatable."""
+        """Write what the socket can take; the rest stays conflatable."""
         session, transport = self.session, self._transport
         if session is None or transport is None or not self._writable:
             return
         outbox = session.outbox
         if outbox.ready(now_us):
-            wait_us = self._flushed_us + self._host.tick_us - now_us
-            if wait_us > 0 and not outbox.control_bytes:
-                # Many updates within one tick share one write; after a quiet one there is no wait.
-                self._wake_later(now_us + wait_us, now_us)
-                return
             if transport.is_closing():
                 return
-            self._flushed_us = now_us
             more = True
             while more:
                 data = self._pack(outbox.take(self._config.flush_bytes, now_us))
@@ -143,7 +135,6 @@ class Connection(asyncio.Protocol):
         """The edge stops: say so if the socket takes it, then close."""
         if self.session is not None:
             self.session.end(code)
-            self._flushed_us = 0
             self.flush(self._host.now_us())
         if self._transport is not None:
             if self._writable:
@@ -195,14 +186,13 @@ class Connection(asyncio.Protocol):
         self._host.flush_soon()
 
     def _wake_later(self, at_us: int, now_us: int) -> None:
-        """Time alone will make the outbox ready: a tick, a rate or a budget."""
+        """Time alone will make the outbox ready: a rate or a budget."""
         if at_us and self._later is None and self._writable:
             wait_s = max(0, at_us - now_us) / 1_000_000
             self._later = asyncio.get_running_loop().call_later(wait_s, self._tick_over)
 
     def _tick_over(self) -> None:
         self._later = None
-        self._flushed_us = 0
         self.flush(self._host.now_us())
 
     def _requests(self, data: bytes) -> None:
