@@ -1,3 +1,5 @@
+from tests.engines.kernel.apps import data as play_data
+
 from edgewise.engines.kernel.selector import arrange
 
 ROWS = [(0, 1, ("b", 2)), (0, 1, ("a", None)), (0, 1, ("c", 1))]
@@ -19,3 +21,16 @@ def test_expired_rows_are_sorted_apart_and_never_cut():
 
 def test_offset_comes_before_limit():
     assert data(arrange(ROWS, (), 1, 1)) == ["a"]
+
+
+def test_a_batch_is_projected_once_per_group_from_its_last_row():
+    query = (
+        "from A#window.lengthBatch(3) select k, v, count() as n, minForever(v) as m group by k "
+        "insert into O;"
+    )
+    events = [
+        ("A", 1, k, v) for k, v in (("x", 1), ("y", 5), ("x", 2), ("y", 9), ("y", 8), ("x", 3))
+    ]
+    assert play_data(query, events) == [
+        ("x", 2, 2, 1), ("y", 5, 1, 5), ("y", 8, 2, 8), ("x", 3, 1, 3),
+    ]  # fmt: skip

@@ -29,7 +29,8 @@ class Batch(Window):
                 out.append((RESET, now, held[0][1]))
             batch[_NOW] = []
             return
-        out.extend((EXPIRED, now, row) for _, row in batch[_BEFORE])
+        if not (self.quiet and held):
+            out.extend((EXPIRED, now, row) for _, row in batch[_BEFORE])
         if held:
             out.append((RESET, now, held[0][1]))
             out.extend((CURRENT, ts, row) for ts, row in held)
@@ -286,7 +287,8 @@ class ExternalTimeBatch(Window):
         batch = state[self.cell]
         stamp = batch[_END]
         rows = [(ts, self._stamped(row, stamp)) for ts, row in batch[0]]
-        out.extend((EXPIRED, self.rt.now, row) for _, row in batch[1])
+        if not self.quiet:
+            out.extend((EXPIRED, self.rt.now, row) for _, row in batch[1])
         out.append((RESET, self.rt.now, rows[0][1]))
         out.extend((CURRENT, ts, row) for ts, row in rows)
         batch[1] = rows

@@ -15,7 +15,7 @@ from edgewise.engines.kernel.outputs import OutputCode
 from edgewise.engines.kernel.page import Page, refuse
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.tables import in_table
-from edgewise.engines.kernel.window_code import APART, make_window
+from edgewise.engines.kernel.window_code import APART, BATCHES, make_window
 from edgewise.plan.exprs import Call, Const, Expr, InTable, walk
 from edgewise.plan.nodes import (
     EventType,
@@ -115,8 +115,17 @@ class QueryCode:
         for attribute in call.adds:
             self.names.append((slot, attribute.name, None))
 
-    def select_function(self, select: SelectorCode, after: tuple[Handler, ...], slot: str) -> None:
-        """`_select(S, chunk)`: what leaves a window, join or pattern."""
+    def select_function(
+        self,
+        select: SelectorCode,
+        after: tuple[Handler, ...],
+        slot: str,
+        late: bool = False,
+    ) -> None:
+        """`_select(S, chunk)`: what leaves a window, join or pattern.
+
+        `late`: current rows are the last of a chunk, so each group is projected once, at its end.
+        """
         w = self.writer
         w.line()
         with w.block(f"def {self.name}_select(S, chunk)"):
@@ -127,8 +136,16 @@ class QueryCode:
                     w.line("continue")
                 done: set[str] = set()
                 self.handlers(after, slot, done)
-                self.unpack(done, *select.expressions())
-                select.body()
+                if late:
+                    self.unpack(done, *select.grouping())
+                    select.gather()
+                else:
+                    self.unpack(done, *select.expressions())
+                    select.body()
+            if late:
+                with w.block("for group, (ts, row) in out.items()"):
+                    self.unpack(set(), *select.expressions())
+                    select.project()
             select.after_loop(f"{self.name}_out")
         self.finish(select)
 
@@ -214,12 +231,15 @@ class StreamQuery(QueryCode):
             with w.block("if out"):
                 w.line(f"{name}_select(S, out)")
         entry, w.lines[mark:] = w.lines[mark:], []  # written below the window it pushes to
-        self.select_function(select, source.after, source.slot)
+        late = window.name.lower() in BATCHES and len(window.args) < 3 and select.may_gather
+        self.select_function(select, source.after, source.slot, late)
         w.line()
         cell, span = self.scope.next_cell, self.query.span
         made = make_window(self.page, window, source.slot, self.names, cell, span)
         w.line(f"{name}_window = {made}")
         self.window_cell = self.scope.cell(f"{name}_window.fresh()")
+        if self.query.output.events is EventType.CURRENT and self.query.rate is None:
+            w.line(f"{name}_window.quiet = True")
         if self._slides(window, select):
             self.sliding = select
         self.page.node(f"{name}_timer")

@@ -168,6 +168,42 @@ class SelectorCode:
             w.line("G[0] -= 1")
             self._lines("subtract")
 
+    @property
+    def may_gather(self) -> bool:
+        """Groups with aggregates, current rows only, nothing that looks at each row."""
+        return (
+            self.aggregates
+            and bool(self.select.group_by)
+            and self.select.having is None
+            and self.events is EventType.CURRENT
+            and not self.each_row
+            and not self.keep_group
+        )
+
+    def grouping(self) -> list[Expr]:
+        """What must be known of each row; the rest is read from the last of a group."""
+        return [*self.select.group_by, *(a for agg in self._found() for a in agg.args)]
+
+    def gather(self) -> None:
+        """One row into its group; the last current row of each is remembered."""
+        w = self.writer
+        keys = [self.names.code(f).text for f in self.select.group_by]
+        w.line(f"group = {keys[0] if len(keys) == 1 else f'({chr(44).join(keys)})'}")
+        self._accumulate(Exprs(w, self._resolve, self.tables))
+        with w.block("if kind == 0"):
+            w.line("out[group] = (ts, row)")
+        if not any(code.forever for code in self.aggs.values()):
+            with w.block("elif not G[0]"):
+                w.line("del groups[group]")
+
+    def project(self) -> None:
+        """The row of a group, from its last current row and all it gathered."""
+        w = self.writer
+        exprs = Exprs(w, self._resolve, self.tables)
+        w.line("G = groups[group]")
+        items = [exprs.value(i.expr) for i in self.select.items]
+        w.line(f"out[group] = (0, ts, ({', '.join(items)}{',' if len(items) == 1 else ''}))")
+
     def step(self, verb: str) -> None:
         """Straight-line: one row added to, or subtracted from, its group."""
         w, select = self.writer, self.select

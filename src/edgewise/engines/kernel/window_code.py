@@ -172,6 +172,8 @@ def write_test(w: Writer, name: str, condition: Expr, slot: str, names: Names) -
 
 # What each event lets out of these is a chunk of its own, whatever chunk it came in.
 APART = frozenset({"lengthbatch", "batch"})
+# These let current rows out last: [X] R [C].
+BATCHES = frozenset({"lengthbatch", "timebatch", "externaltimebatch", "batch"})
 
 MAKERS: dict[str, Callable[[Page, Window, str, Names], Made]] = {
     "nothing": _plain("win.Nothing"),

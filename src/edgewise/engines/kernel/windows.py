@@ -19,7 +19,9 @@ Held = Iterable[tuple[int, Row]]
 
 
 class Window:
-    """The shape the others have."""
+    """The shape the others have. `quiet`: nobody asks for X, so none is made where R follows."""
+
+    quiet = False
 
     def __init__(self, rt: Runtime, node: int, cell: int) -> None:
         self.rt, self.node, self.cell = rt, node, cell
