@@ -55,6 +55,7 @@ def test_a_malformed_app_is_file_line_column_text_and_code_two(app, capsys):
 
 
 def test_check_never_starts_spark_or_arrow(app):
+    app.write_text("@source(type='http') @sink(type='topic', path='s/{k}')\n" + APP)
     code = (
         "import sys; from edgewise.cli import main; code = main(['check', sys.argv[1]]);"
         "heavy = {'pyspark', 'pyarrow', 'numpy', 'pandas'} & set(sys.modules);"

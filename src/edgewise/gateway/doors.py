@@ -21,17 +21,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
-from edgewise.gateway.drain import Cursor
-from edgewise.gateway.http import HttpConfig
-from edgewise.gateway.mappers import check_map
-from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
 from edgewise.gateway.stats import DoorStats
 from edgewise.log.api import LogReader, LogWriter
+
+if TYPE_CHECKING:  # `edgewise check` looks here and must not load a server or Arrow for it
+    from edgewise.gateway.drain import Cursor
+    from edgewise.gateway.http import HttpConfig
 
 SOURCES_GROUP = "edgewise.sources"
 SINKS_GROUP = "edgewise.sinks"
@@ -160,7 +160,9 @@ def source_of(stream: str, annotation: AnnotationLike, schema: Schema | None = N
     """The spec of one `@source(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
     spec = check_source(SourceSpec(stream, kind, options, mapping))
-    if schema is not None:
+    if schema is not None and mapping != MapSpec():  # plain JSON takes every schema
+        from edgewise.gateway.mappers import check_map
+
         check_map(mapping, schema)
     return spec
 
@@ -169,7 +171,9 @@ def sink_of(stream: str, annotation: AnnotationLike, schema: Schema | None = Non
     """The spec of one `@sink(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
     spec = check_sink(SinkSpec(stream, kind, options, mapping))
-    if schema is not None:
+    if schema is not None and mapping != MapSpec():
+        from edgewise.gateway.renderers import renderer_of
+
         renderer_of(mapping, schema)
     return spec
 
@@ -196,6 +200,8 @@ def _map_of(annotation: AnnotationLike) -> MapSpec:
 
 def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -> HttpConfig:
     """The config of the one HTTP door for all `@source(type='http')` of an app."""
+    from edgewise.gateway.http import HttpConfig
+
     given = config or HttpConfig()
     paths, maps, keyed = dict(given.paths), dict(given.maps), set(given.keyed)
     for spec in specs:
