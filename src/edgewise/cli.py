@@ -57,6 +57,11 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--retain-hours", type=float, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     _add_node_options(parser)
+    parser.add_argument("--edge-host", default="", help="for clients; off loopback: --jwt-key")
+    parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
+    parser.add_argument("--origin", action="append", default=[], help="pages that may connect")
+    parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
+    parser.add_argument("--tls-key", type=Path, help="its key in PEM")
     parser.set_defaults(call=_run)
 
 
@@ -147,7 +152,18 @@ def _run(arguments: argparse.Namespace) -> None:
         retain_bytes=arguments.retain_mb * 1024 * 1024,
         retain_ms=int(arguments.retain_hours * 3_600_000),
     )
-    run(dataclasses.replace(_node(arguments, arguments.app, arguments.data), log=kept))
+    tls = (arguments.tls_cert, arguments.tls_key) if arguments.tls_cert else None
+    config = _node(arguments, arguments.app, arguments.data)
+    run(
+        dataclasses.replace(
+            config,
+            log=kept,
+            edge_host=arguments.edge_host,
+            jwt_key=arguments.jwt_key,
+            origins=tuple(arguments.origin),
+            tls=tls,
+        )
+    )
 
 
 def _demo(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from edgewise.errors import LogLocked
+from edgewise.errors import LogLocked, SetupError
 from edgewise.event.schema import Schema
 from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.node import apps, serve
@@ -43,3 +43,13 @@ def test_a_writer_that_lost_the_lease_and_hangs_is_fenced(tmp_path, monkeypatch)
     assert new.head.offset == 2
     new.close()
     old.close()
+
+
+def test_a_door_off_loopback_is_refused_and_an_edge_there_needs_a_key(tmp_path):
+    config = NodeConfig(app=tmp_path, data=tmp_path, host="0.0.0.0")
+    with pytest.raises(SetupError, match="--edge-host"):
+        config.validate()
+    (tmp_path / "key").write_text("a secret that is long enough for everyone\n")
+    away = NodeConfig(tmp_path, tmp_path, edge_host="0.0.0.0", jwt_key=tmp_path / "key")
+    away.validate()
+    assert away.edge_config().verifier is not None

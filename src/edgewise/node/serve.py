@@ -16,8 +16,9 @@ from typing import Any
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.feed import Feed
+from edgewise.edge.gate import LOOPBACK, JwtVerifier
 from edgewise.edge.server import Edge
-from edgewise.errors import LogFull, LogLocked
+from edgewise.errors import LogFull, LogLocked, SetupError
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
@@ -55,6 +56,24 @@ class NodeConfig:
     partitions: int = 2
     log: LogConfig = LogConfig()
     assets: tuple[tuple[str, Path], ...] = ()
+    edge_host: str = ""  # as `host` unless said; off loopback it needs `jwt_key`
+    jwt_key: Path | None = None  # a secret, or a public key in PEM
+    origins: tuple[str, ...] = ()
+    tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
+
+    def validate(self) -> None:
+        if self.host not in LOOPBACK:
+            raise SetupError(
+                f"the HTTP door takes events from anyone who reaches it, so it stays on loopback, "
+                f"not {self.host}; put a proxy with authentication in front of it, and use "
+                "--edge-host for the clients"
+            )
+
+    def edge_config(self) -> EdgeConfig:
+        verifier = JwtVerifier(self.jwt_key.read_bytes().strip()) if self.jwt_key else None
+        return EdgeConfig(
+            assets=self.assets, verifier=verifier, origins=self.origins, tls=self.tls
+        )
 
 
 class Serving:
@@ -68,7 +87,8 @@ class Serving:
         self.layout = Layout(config.data)
         self.writers: dict[str, SegmentWriter] = {}
         self.door: HttpDoor | None = None
-        self.edge = Edge(EdgeConfig(assets=config.assets))
+        config.validate()
+        self.edge = Edge(config.edge_config())
         self.feeds: list[Feed] = []
         self.ready = asyncio.Event()
         self._others: list[Source | Sink] = []
@@ -83,7 +103,9 @@ class Serving:
         for stream in self.app.inputs:
             self.writers[stream.name] = await self._open_log(stream)
         self.steps.say("log", str(self.config.data))
-        self.edge_port = await self.edge.start(self.config.host, self.config.edge_port)
+        self.edge_port = await self.edge.start(
+            self.config.edge_host or self.config.host, self.config.edge_port
+        )
         for stream_name, sink in self.ends.topics:
             feed = Feed(self.edge, SegmentReader.open(self.layout.log(stream_name)), sink)
             feed.start()
@@ -111,8 +133,12 @@ class Serving:
             url = f"http://{self.config.host}:{self.http_port}/streams/{name}"
             self.steps.say("ingest", url)
         await self._open_other_doors()
-        self.steps.say("edge", f"http://{self.config.host}:{self.edge_port}/")
-        self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time(), self._retain())
+        scheme = "https" if self.config.tls else "http"
+        edge_host = self.config.edge_host or self.config.host
+        self.steps.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
+        self.edge.publish("$sys/app", {"name": self.app.name}, offset=0, at_us=0)
+        self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time())
+        self.spawn(self._watch_doors(), self._retain())
 
     async def _open_other_doors(self) -> None:
         schemas = {s.name: s.schema for s in self.app.streams}
@@ -210,6 +236,16 @@ class Serving:
             now_us = WallClock().now_us()
             value = rates.update(now_us, self.door.stats.accepted_total, rows_out)
             self.edge.publish("$sys/rates", value, offset=rates.count, at_us=now_us)
+
+    async def _watch_doors(self) -> None:
+        """A door that stopped by itself is told once; the others go on."""
+        told: set[int] = set()
+        while True:
+            await asyncio.sleep(MARK_EVERY_S)
+            for door in self._others:
+                if door.stats.failed and id(door) not in told:
+                    told.add(id(door))
+                    self.steps.say("door", f"{type(door).__name__} stopped: {door.stats.failed}")
 
     async def _carry_time(self) -> None:
         """A stream that falls silent still moves time, at the pace of ours, so timers fire."""
