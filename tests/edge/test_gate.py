@@ -24,7 +24,7 @@ SECRET = "a secret of at least thirty-two bytes"
 
 
 def claims(**more):
-    return {"sub": "wall", "exp": int(time.time()) + 60, "read": ["alerts/#"], **more}
+    return {"sub": "wall", "exp": int(time.time()) + 86_400, "read": ["alerts/#"], **more}
 
 
 def pem(key):
@@ -62,7 +62,7 @@ def test_shared_secrets_rsa_and_ed25519_verify(rsa):
         "a.b.c",
         jwt.encode(claims(), "another secret of thirty-two bytes..", "HS256"),
         jwt.encode({"sub": "x"}, SECRET, "HS256"),
-        jwt.encode({"exp": int(time.time()) + 60}, SECRET, "HS256"),
+        jwt.encode({"exp": int(time.time()) + 86_400}, SECRET, "HS256"),
         jwt.encode(claims(read="alerts/#"), SECRET, "HS256"),
         jwt.encode(claims(read=["a//b"]), SECRET, "HS256"),
         jwt.encode(claims(sessions="many"), SECRET, "HS256"),
