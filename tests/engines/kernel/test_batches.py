@@ -1,4 +1,9 @@
-from tests.engines.kernel.apps import data, play
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engines.kernel.apps import data, engine, play, rows
+
+from edgewise.errors import BadEvent
 
 V = "from A#window.{} select v insert all events into O;"
 
@@ -39,3 +44,47 @@ def test_an_expression_closes_a_batch():
     assert marks("expressionBatch('count() < 3')", a(1, 2, 3, 4, 5))[:4] == [
         ("+", 1), ("+", 2), ("-", 1), ("-", 2),
     ]  # fmt: skip
+
+
+def test_a_condition_that_includes_its_event_counts_it_again():
+    assert marks("expressionBatch('count() < 3', true)", a(1, 2, 3, 4, 5)) == [
+        ("+", 1), ("+", 2), ("+", 3), ("-", 1), ("-", 2), ("-", 3), ("+", 4), ("+", 5),
+    ]  # fmt: skip
+
+
+def test_an_event_no_batch_can_hold_comes_and_goes():
+    query = "from A#window.expressionBatch('count() < 1') select v, max(v) as m insert into O;"
+    assert data(query, a(1, 2)) == [(1, 1), (2, 2)]
+
+
+def test_a_new_condition_judges_again_what_is_held():
+    head = "define stream T (v int, c string); "
+    query = "from T#window.expressionBatch(c{}) select v insert all events into O;"
+    texts = ["count() < 9"] * 3 + ["count() < 2"] * 2
+    events = [("T", 1000 + v, v, text) for v, text in enumerate(texts)]
+    whole = play(query.format(""), events, head)
+    assert [row[2] for row in whole if row[1] == "+"] == [0, 1, 2, 3]
+    passing = play(query.format(", false, true"), events, head)
+    assert [(row[1], row[2]) for row in passing[3:]] == [
+        ("-", 0), ("-", 1), ("-", 2), ("+", 3), ("-", 3), ("+", 4),
+    ]  # fmt: skip
+
+
+def test_a_condition_that_cannot_be_read_is_the_events_problem():
+    head = "define stream T (v int, c string); "
+    query = "from T#window.expressionBatch(c) select v insert into O;"
+    with pytest.raises(BadEvent, match="the condition 'v' cannot be read"):
+        play(query, [("T", 1000, 1, "v")], head)
+
+
+@given(st.lists(st.integers(1, 7), max_size=6), st.integers(1, 4))
+def test_slices_push_out_the_chunk_before_whole(sizes, n):
+    running = engine(V.format(f"batch({n})"))
+    expected, before = [], []
+    for i, size in enumerate(sizes):
+        chunk = [10 * i + j for j in range(size)]
+        running.send_chunk("A", [(1000 + i, ("x", v)) for v in chunk])
+        slices = [chunk[j : j + n] for j in range(0, size, n)]
+        expected += [("-", v) for v in before] + [("+", v) for s in slices for v in s]
+        before = chunk
+    assert [(row[1], row[2]) for row in rows(running)] == expected

@@ -1,3 +1,4 @@
+import pytest
 from tests.engines.kernel.apps import play
 
 A, B = ("A", 1001, "x", 1), ("B", 1002, "x", 2)
@@ -35,3 +36,15 @@ def test_one_side_alone_may_trigger():
     )
     assert play(query, [A, B]) == []
     assert [row[2:] for row in play(query, [B, A])] == [(1,)]
+
+
+@pytest.mark.parametrize("streaming", ["", ", true"])
+@pytest.mark.parametrize(("events", "kept"), [("", [1, 2, 3, 4]), ("all events ", [3, 4])])
+def test_a_batch_is_forgotten_only_where_expired_rows_are_wanted(events, kept, streaming):
+    query = (
+        f"from A#window.lengthBatch(2{streaming}) as a join B#window.length(5) as b "
+        f"select a.v as a, b.v as b insert {events}into O;"
+    )
+    sent = [("A", 1000 + v, "x", v) for v in (1, 2, 3, 4)]
+    found = play(query, [*sent, ("B", 1010, "x", 9)])
+    assert [row[2] for row in found] == kept

@@ -6,16 +6,20 @@ from typing import Any
 
 from edgewise.engines.kernel.cron import parse
 from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
-from edgewise.engines.kernel.windows import Held, Window
+from edgewise.engines.kernel.windows import Held, TextTest, Window
 
 # Cells of a batch window's state.
 _NOW, _BEFORE, _END = 0, 1, 2
+_ARRAY = 2  # of `batch`: what this chunk let out so far
+_COUNTED, _OWED, _TEXT = 2, 3, 4  # of `expressionBatch`
+KEPT_MAX = 100_000  # events a side of a join keeps where nothing makes it forget
 
 
 class Batch(Window):
     """What the kinds of batches share: how one is let out."""
 
     streaming = False  # each C passes at once; X and R come with the end of the batch
+    keeps = False  # in a join that wants no X, what was let out stays to be found
 
     def fresh(self) -> list[Any]:
         return [[], []]
@@ -24,23 +28,32 @@ class Batch(Window):
         batch = state[self.cell]
         held = batch[_NOW]
         if self.streaming:
-            out.extend((EXPIRED, now, row) for _, row in held)
+            if not self.keeps:
+                out.extend((EXPIRED, now, row) for _, row in held)
             if held:
                 out.append((RESET, now, held[0][1]))
-            batch[_NOW] = []
+            self._keep(batch)
             return
-        if not (self.quiet and held):
+        if not self.keeps and not (self.quiet and held):
             out.extend((EXPIRED, now, row) for _, row in batch[_BEFORE])
         if held:
             out.append((RESET, now, held[0][1]))
             out.extend((CURRENT, ts, row) for ts, row in held)
-        batch[_BEFORE], batch[_NOW] = held, []
+        self._keep(batch)
+
+    def _keep(self, batch: list[Any]) -> None:
+        if self.keeps:
+            batch[_BEFORE] += batch[_NOW]
+            del batch[_BEFORE][:-KEPT_MAX]
+        else:
+            batch[_BEFORE] = [] if self.streaming else batch[_NOW]
+        batch[_NOW] = []
 
     def content(self, state: State) -> Held:
         batch = state[self.cell]
         if not batch:
             return ()
-        return batch[_NOW] if self.streaming else batch[_BEFORE]  # type: ignore[no-any-return]
+        return batch[_BEFORE] + batch[_NOW] if self.streaming else batch[_BEFORE]  # type: ignore[no-any-return]
 
 
 class LengthBatch(Batch):
@@ -157,11 +170,17 @@ class Hopping(Window):
 
 
 class ChunkBatch(Batch):
-    """`batch()`: one chunk of input is one batch, or slices of n of it."""
+    """`batch()`: one chunk of input is one batch, or slices of n of it.
+
+    The first slice pushes out all that the chunk before let in.
+    """
 
     def __init__(self, rt: Runtime, node: int, cell: int, n: int = 0) -> None:
         super().__init__(rt, node, cell)
         self.n = n
+
+    def fresh(self) -> list[Any]:
+        return [[], [], []]
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         held = state[self.cell][_NOW]
@@ -169,15 +188,32 @@ class ChunkBatch(Batch):
         if self.n and len(held) == self.n:
             self.flush(state, self.rt.now, out)
 
+    def flush(self, state: State, now: int, out: Chunk) -> None:
+        batch = state[self.cell]
+        held = batch[_NOW]
+        if not (self.quiet or batch[_ARRAY]):
+            out.extend((EXPIRED, now, row) for _, row in batch[_BEFORE])
+        out.append((RESET, now, held[0][1]))
+        out.extend((CURRENT, ts, row) for ts, row in held)
+        batch[_ARRAY] += held
+        batch[_NOW] = []
+
     def end(self, state: State, out: Chunk) -> None:
-        if state[self.cell][_NOW]:
+        batch = state[self.cell]
+        if batch[_NOW]:
             self.flush(state, self.rt.now, out)
+        if batch[_ARRAY]:
+            batch[_BEFORE], batch[_ARRAY] = batch[_ARRAY], []
 
 
 class ExpressionBatch(Batch):
     """A batch is closed by the event that makes the expression false.
 
-    That event opens the next batch, or with `include` still belongs to this one.
+    That event opens the next batch, or with `include` still belongs to this one. Aggregates in
+    the expression count from the event that closed the last batch on, whichever it belongs to.
+    An event that finds nothing held and makes it false comes and goes. Where events bring the
+    expression along, a new text judges again, one by one, what is held.
+    State: [held, last batch, counted, rows owed to the next chunk, text].
     """
 
     def __init__(
@@ -187,40 +223,87 @@ class ExpressionBatch(Batch):
         super().__init__(rt, node, cell)
         self.test, self.include, self.streaming = test, include, streaming
 
+    def fresh(self) -> list[Any]:
+        return [[], [], [], [], None]
+
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
-        held = state[self.cell][_NOW]
-        held.append((ts, row))
-        holds = self.test(held, ts, row)
-        if self.streaming:
-            self._stream(state, holds, ts, row, out)
-        elif not holds and self._includes(row):
-            self.flush(state, self.rt.now, out)
-        elif not holds:
-            held.pop()
-            if held:
-                self.flush(state, self.rt.now, out)
-            if self.test([(ts, row)], ts, row):
-                state[self.cell][_NOW].append((ts, row))
-            else:  # it cannot even stand alone: it comes and goes
-                now = self.rt.now
-                out += ((CURRENT, ts, row), (EXPIRED, now, row), (RESET, now, row))
+        batch, test = state[self.cell], self.test
+        if isinstance(test, TextTest):
+            text = row[test.place]
+            test = test.compiled(text)
+            if text != batch[_TEXT]:
+                batch[_TEXT], batch[_COUNTED] = text, []
+                self._again(batch, test, out)
+        if not self.streaming:
+            self._take(batch, test, (ts, row), out)
+            return
+        out += batch[_OWED]
+        batch[_OWED] = []
+        self._pass(batch, test, (ts, row), out)
+
+    def _again(self, batch: list[Any], test: Any, out: Chunk) -> None:
+        held, batch[_NOW] = batch[_NOW], []
+        for event in held:
+            if self.streaming:
+                self._repass(batch, test, event)
+            else:
+                self._take(batch, test, event, out)
 
     def _includes(self, row: Row) -> bool:
         return bool(row[self.include[1]] if isinstance(self.include, tuple) else self.include)
 
-    def _stream(self, state: State, holds: bool, ts: int, row: Row, out: Chunk) -> None:
-        if holds:
-            out.append((CURRENT, ts, row))
+    def _holds(self, batch: list[Any], test: Any, event: tuple[int, Row]) -> bool:
+        batch[_COUNTED].append(event)
+        first = batch[_NOW][0] if batch[_NOW] else event
+        if test(batch[_COUNTED], first, *event):
+            return True
+        batch[_COUNTED] = [event]
+        return False
+
+    def _take(self, batch: list[Any], test: Any, event: tuple[int, Row], out: Chunk) -> None:
+        if self._holds(batch, test, event):
+            batch[_NOW].append(event)
             return
-        held = state[self.cell][_NOW]
+        now, (ts, row) = self.rt.now, event
+        out.extend((EXPIRED, now, r) for _, r in batch[_BEFORE])
+        held, batch[_BEFORE], batch[_NOW] = batch[_NOW], [], []
+        if not held:
+            out += ((EXPIRED, now, row), (CURRENT, ts, row))
+            return
         if self._includes(row):
+            held.append(event)
+        else:
+            batch[_NOW] = [event]
+        out.extend((CURRENT, t, r) for t, r in held)
+        batch[_BEFORE] = held
+
+    def _pass(self, batch: list[Any], test: Any, event: tuple[int, Row], out: Chunk) -> None:
+        now, (ts, row) = self.rt.now, event
+        if self._holds(batch, test, event):
+            batch[_NOW].append(event)
             out.append((CURRENT, ts, row))
-            self.flush(state, self.rt.now, out)
             return
-        held.pop()
-        self.flush(state, self.rt.now, out)
-        state[self.cell][_NOW].append((ts, row))
-        out.append((CURRENT, ts, row))
+        held, batch[_NOW] = batch[_NOW], []
+        leaving = [(EXPIRED, now, r) for _, r in held]
+        if not held:
+            out += ((EXPIRED, now, row), (CURRENT, ts, row))
+        elif self._includes(row):
+            out += [(CURRENT, ts, row), *leaving, (EXPIRED, now, row)]
+        else:
+            out += [*leaving, (CURRENT, ts, row)]
+            batch[_NOW] = [event]
+
+    def _repass(self, batch: list[Any], test: Any, event: tuple[int, Row]) -> None:
+        """It was let out when it came; only what leaves is owed."""
+        if self._holds(batch, test, event):
+            batch[_NOW].append(event)
+            return
+        held, batch[_NOW] = batch[_NOW], []
+        if held and not self._includes(event[1]):
+            batch[_NOW] = [event]
+        else:
+            held.append(event)
+        batch[_OWED] += [(EXPIRED, self.rt.now, r) for _, r in held]
 
 
 class ExternalTimeBatch(Window):

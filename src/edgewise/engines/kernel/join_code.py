@@ -14,10 +14,10 @@ from edgewise.engines.kernel.names import IS_NULL, TIME, Names, keys_of
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import QueryCode
 from edgewise.engines.kernel.tables import table_name
-from edgewise.engines.kernel.window_code import make_window
+from edgewise.engines.kernel.window_code import KEEPERS, make_window
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Expr, Field, SlotIsNull, SlotTime
-from edgewise.plan.nodes import JoinInput, JoinKind, JoinSide, Query, StoreKind, Window
+from edgewise.plan.nodes import EventType, JoinInput, JoinKind, JoinSide, Query, StoreKind, Window
 
 _NOTHING = Window("nothing", ())  # a side without a window: it can trigger, and holds nothing
 
@@ -114,6 +114,8 @@ class JoinQuery(QueryCode):
         slot = side.side.input.slot
         text = make_window(self.page, window, slot, side.names, cell, self.query.span)
         self.writer.line(f"{name}_window = {text}")
+        if window.name.lower() in KEEPERS and self.query.output.events is EventType.CURRENT:
+            self.writer.line(f"{name}_window.keeps = True")
         self.scope.cell(f"{name}_window.fresh()")
         self.page.node(f"{name}_timer")
 

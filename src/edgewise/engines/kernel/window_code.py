@@ -9,8 +9,9 @@ from edgewise.engines.kernel import aggregates, calls, java
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.names import Names, key_of
 from edgewise.engines.kernel.page import Page, refuse
+from edgewise.engines.kernel.windows import Test, TextTest
 from edgewise.engines.kernel.writer import Writer
-from edgewise.errors import Span
+from edgewise.errors import AppError, BadEvent, Span
 from edgewise.plan.exprs import Agg, Const, Expr, Field, SlotTime
 from edgewise.plan.nodes import Window
 
@@ -24,7 +25,6 @@ def make_window(page: Page, window: Window, slot: str, names: Names, cell: int, 
 
 
 Made = tuple[str, list[str]]
-TEXTS_MAX = 1000  # conditions kept compiled; more than that are compiled again
 TEST_SPACE: dict[str, Any] = {
     "agg": aggregates, "fn": calls, "java": java, "f32": java.f32,
 }  # fmt: skip
@@ -98,8 +98,8 @@ def _expression(kind: str) -> Callable[[Page, Window, str, Names], Made]:
             return kind, [_expression_test(page, window.condition, slot, names), *rest]
         place = _arg(names, window.args[0])
         name = f"read{len(page.readers_of_text)}"
-        page.readers_of_text[name] = TextTest(window, slot, names)
-        return kind, [f"{name}.test({place})", *rest]
+        page.readers_of_text[name] = TextTest(_compile_text(window, slot, names), int(place))
+        return kind, [name, *rest]
 
     return make
 
@@ -109,31 +109,19 @@ def _include(names: Names, arg: Expr) -> str:
     return repr(arg.value) if isinstance(arg, Const) else f"('attribute', {_arg(names, arg)})"
 
 
-class TextTest:
-    """Conditions that events bring along: each text is compiled once and kept."""
+def _compile_text(window: Window, slot: str, names: Names) -> Callable[[str], Test]:
+    def compile_text(text: str) -> Test:
+        assert window.reader is not None
+        w = Writer()
+        try:
+            name = write_test(w, "condition", window.reader(text), slot, names)
+        except AppError as why:
+            raise BadEvent(f"the condition '{text}' cannot be read: {why}") from why
+        space = dict(TEST_SPACE)
+        exec(compile(w.text(), "<condition>", "exec"), space)  # noqa: S102  our own text
+        return space[name]  # type: ignore[no-any-return]
 
-    def __init__(self, window: Window, slot: str, names: Names) -> None:
-        self._window, self._slot, self._names = window, slot, names
-        self._known: dict[str, Callable[..., Any]] = {}
-
-    def test(self, place: int) -> Callable[..., Any]:
-        def holds(held: Any, ts: int, row: Any) -> Any:
-            return self._compiled(row[place])(held, ts, row)
-
-        return holds
-
-    def _compiled(self, text: str) -> Callable[..., Any]:
-        found = self._known.get(text)
-        if found is None:
-            assert self._window.reader is not None
-            if len(self._known) >= TEXTS_MAX:
-                self._known.clear()
-            w = Writer()
-            name = write_test(w, "condition", self._window.reader(text), self._slot, self._names)
-            space = dict(TEST_SPACE)
-            exec(compile(w.text(), "<condition>", "exec"), space)  # noqa: S102  our own text
-            found = self._known[text] = space[name]
-        return found
+    return compile_text
 
 
 def _expression_test(page: Page, condition: Expr, slot: str, names: Names) -> str:
@@ -141,7 +129,10 @@ def _expression_test(page: Page, condition: Expr, slot: str, names: Names) -> st
 
 
 def write_test(w: Writer, name: str, condition: Expr, slot: str, names: Names) -> str:
-    """A function over what the window holds; aggregates are folded over all of it."""
+    """A function over what the window holds, its first and the newest, which is the last.
+
+    Aggregates are folded over all of it.
+    """
 
     def attribute(expr: Field) -> int:
         return names.places[slot, expr.name, None]
@@ -156,24 +147,27 @@ def write_test(w: Writer, name: str, condition: Expr, slot: str, names: Names) -
                 values = [Exprs(w, each).value(a) for a in expr.args] or ["True"]
                 return Code(f"agg.fold({expr.name.lower()!r}, [{values[0]} for t, r in held])")
             case SlotTime():
-                place = {"first": "held[0][0]", "last": "held[-1][0]"}.get(expr.slot, "ts")
+                place = "first[0]" if expr.slot == "first" else "ts"
                 return Code(place, nullable=False)
             case Field():
-                rows = {"first": "held[0][1]", "last": "held[-1][1]"}
-                return Code(f"{rows.get(expr.slot, 'row')}[{attribute(expr)}]")
+                held = "first[1]" if expr.slot == "first" else "row"
+                return Code(f"{held}[{attribute(expr)}]")
             case _:
                 raise LookupError(f"no value for {key_of(expr)}")
 
     text = Exprs(w, resolve).condition(condition)
-    with w.block(f"def {name}(held, ts, row)"):
+    with w.block(f"def {name}(held, first, ts, row)"):
         w.line(f"return {text}")
     return name
 
 
 # What each event lets out of these is a chunk of its own, whatever chunk it came in.
-APART = frozenset({"lengthbatch", "batch"})
+APART = frozenset({"lengthbatch", "batch", "expressionbatch"})
 # These let current rows out last: [X] R [C].
 BATCHES = frozenset({"lengthbatch", "timebatch", "externaltimebatch", "batch"})
+
+# In a join that wants no X these never forget what they let out.
+KEEPERS = frozenset({"lengthbatch", "timebatch"})
 
 MAKERS: dict[str, Callable[[Page, Window, str, Names], Made]] = {
     "nothing": _plain("win.Nothing"),

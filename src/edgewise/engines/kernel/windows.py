@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
 
 Held = Iterable[tuple[int, Row]]
+Test = Callable[[Held, tuple[int, Row], int, Row], Any]  # over what is held, and its first
+TEXTS_MAX = 1000  # conditions kept compiled; more than that are compiled again
 
 
 class Window:
@@ -314,6 +316,25 @@ class LossyFrequent(Window):
         return (held[2] for held in (state[self.cell] or [0, {}])[1].values())
 
 
+class TextTest:
+    """Conditions that events bring along at `place`: each text is compiled once and kept."""
+
+    def __init__(self, compile_text: Callable[[str], Test], place: int) -> None:
+        self._compile, self.place = compile_text, place
+        self._known: dict[str, Test] = {}
+
+    def __call__(self, held: Held, first: tuple[int, Row], ts: int, row: Row) -> Any:
+        return self.compiled(row[self.place])(held, first, ts, row)
+
+    def compiled(self, text: str) -> Test:
+        found = self._known.get(text)
+        if found is None:
+            if len(self._known) >= TEXTS_MAX:
+                self._known.clear()
+            found = self._known[text] = self._compile(text)
+        return found
+
+
 class Expression(Window):
     """Sliding as far as an expression over the content holds; the oldest leave until it does."""
 
@@ -324,7 +345,7 @@ class Expression(Window):
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         held = state[self.cell]
         held.append((ts, row))
-        while held and not self.test(held, ts, row):
+        while held and not self.test(held, held[0], ts, row):
             out.append((EXPIRED, self.rt.now, held.popleft()[1]))
         out.append((CURRENT, ts, row))
 
