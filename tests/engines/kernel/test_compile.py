@@ -49,18 +49,18 @@ CHAIN = [
     query({"k": K, "hi": MAX}, name="side", source="M", win=window("timeBatch", 50), group=[K],
           into="Z", having=greater(out("hi"), 2)),
 ]  # fmt: skip
+JOINED = "select a.v as x, b.p as y insert into O;"
 TEXTS = [
-    "from S#window.lengthBatch(2) as a join S#window.time(50 milliseconds) as b on a.v == b.v "
-    "select a.v as x, b.p as y insert into O;",
-    "from S#window.timeBatch(40 milliseconds, 0, true) as a join S as b on a.v == b.v "
-    "select a.v as x, b.p as y insert into O;",
-    "from S#window.expressionBatch('count() < 3', true) select v, count() as n "
-    "insert all events into O;",
-    "from S select v, ifThenElse(v > 3, 'count() < 4', 'count() < 2') as c insert into M; "
-    "from M#window.expressionBatch(c) select v insert all events into O; "
-    "from M#window.expressionBatch(c, false, true) select v insert all events into Z;",
-    "from S#window.session(30 milliseconds, k, 20 milliseconds) select v insert all events into O;",
+    f"from S#window.lengthBatch(2) as a join S#window.time(50) as b on a.v == b.v {JOINED}",
+    f"from S#window.timeBatch(40, 0, true) as a join S as b on a.v == b.v {JOINED}",
+    "from S#window.expressionBatch('count() < 3', true) select v insert all events into O;",
+    """from S select v, ifThenElse(v > 3, 'count() < 4', 'count() < 2') as c insert into M;
+    from M#window.expressionBatch(c) select v insert all events into O;
+    from M#window.expressionBatch(c, false, true) select v insert all events into Z;""",
+    "from S#window.session(30, k, 20) select v insert all events into O;",
     "from S#window.batch(2) select v insert all events into O;",
+    """from S#window.time(90) select k, v, sum(v) as s group by k
+    output snapshot every 40 milliseconds insert into O;""",
 ]
 HEAD = "define stream S (k string, v int, p double); "
 APPS = st.one_of(

@@ -38,3 +38,20 @@ def test_a_snapshot_behind_a_window_shows_what_is_inside():
     )
     rows = play(query, [("A", 1001, "x", 1), ("A", 1008, "x", 2), 1040])
     assert [row[2:] for row in rows] == [("x", 2), ("x", 1)]
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ("k, v group by k", [("x", 1), ("y", 2), ("x", 3), ("y", 2), ("x", 3)]),
+        ("k, v, count() as n group by k", [("x", 1, 2), ("y", 2, 1), ("y", 2, 1), ("x", 3, 1)]),
+        ("count() as n group by k", [(2,), (1,), (1,), (1,)]),
+        ("count() as n", [(3,)]),
+    ],
+)
+def test_a_snapshot_shows_rows_or_the_oldest_of_each_group(select, expected):
+    query = (
+        f"from A#window.time(18 milliseconds) select {select} "
+        "output snapshot every 10 milliseconds insert into O;"
+    )
+    assert [row[2:] for row in play(query, [*EVENTS[:3], 1019, 1040])] == expected

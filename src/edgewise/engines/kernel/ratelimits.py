@@ -148,7 +148,8 @@ class LastTime(Limit):
 class Snapshot(Limit):
     """The current set every `size` ms, whether or not it changed.
 
-    Behind a window that is what is inside, with the newest aggregates; else the last row, or the
+    Behind a window that is what is inside: each row, with the newest aggregates; with `group by`
+    and aggregates one row of each group, its oldest. Without a window it is the last row, or the
     last of each group. State: [rows inside, last row by group].
     """
 
@@ -182,18 +183,25 @@ class Snapshot(Limit):
         inside, last = state[self.cell]
         if not self.windowed:
             return [(CURRENT, due, row[2]) for row in last.values() if row[0] == CURRENT]
+        groups = {self.group(row) for row in inside}
+        for group in [g for g in last if g not in groups]:
+            del last[group]
         if not inside:
             return []
-        width = len(inside[0][2])
-        if self.grouped or len(self.aggregates) == width:
-            groups = dict.fromkeys(self.group(row) for row in inside)
-            return [(CURRENT, due, last[group][2]) for group in groups]
-        out = []
-        for row in inside:
-            newest = last[self.group(row)][2]
-            data = tuple(newest[i] if i in self.aggregates else v for i, v in enumerate(row[2]))
-            out.append((CURRENT, due, data))
-        return out
+        if len(self.aggregates) == len(inside[0][2]):
+            # ungrouped, nothing is shown from an expiry to the next arrival, as in the original
+            return [(CURRENT, due, r[2]) for r in last.values() if self.grouped or r[0] == CURRENT]
+        shown = inside
+        if self.grouped and self.aggregates:
+            oldest: dict[Any, Any] = {}
+            for row in inside:
+                oldest.setdefault(self.group(row), row)
+            shown = list(oldest.values())
+        return [(CURRENT, due, self._newest(row, last)) for row in shown]
+
+    def _newest(self, row: Any, last: dict[Any, Any]) -> tuple[Any, ...]:
+        newest = last[self.group(row)][2]
+        return tuple(newest[i] if i in self.aggregates else v for i, v in enumerate(row[2]))
 
 
 LIMITS: dict[str, type[Limit]] = {
