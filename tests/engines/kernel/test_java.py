@@ -44,3 +44,11 @@ def test_text_is_java_s(value, text):
 def test_the_rest_of_infinity_is_not_a_number():
     assert math.isnan(java.frem(math.inf, 2.0))
     assert java.frem(5.0, 0.0) is None
+
+
+def test_hashes_and_their_order_are_those_of_java():
+    assert java.string_hash("") == 0
+    assert java.string_hash("hello") == 99162322
+    assert java.map_order(["user0", "user1"]) == ["user1", "user0"]
+    many = [str(n) for n in range(100)]
+    assert sorted(java.map_order(many)) == sorted(many)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterable
 
 _c_float = ctypes.c_float
 
@@ -98,3 +99,26 @@ def _float_text(value: float) -> str:
     if "." not in digits:
         digits += ".0"
     return f"{digits}E{int(exponent)}"
+
+
+def string_hash(value: str) -> int:
+    """`String.hashCode`, over UTF-16 units, as an unsigned int."""
+    found = 0
+    units = value.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
+    return found
+
+
+def map_order(keys: Iterable[str]) -> list[str]:
+    """The order in which Java walks a hash map that these keys were put into, in this order."""
+    held = list(keys)
+    size = 16
+    while len(held) > size * 3 // 4:  # a map doubles when it is three quarters full
+        size *= 2
+
+    def bucket(key: str) -> int:
+        code = string_hash(key)
+        return (code ^ code >> 16) & size - 1
+
+    return sorted(held, key=bucket)

@@ -68,7 +68,7 @@ def _session(_page: Page, window: Window, _slot: str, names: Names) -> Made:
     args = [_arg(names, a) for a in window.args]
     if len(window.args) == 2 and isinstance(window.args[1], Const):
         args.insert(1, "None")
-    return "win.Session", args
+    return "ses.Session", args
 
 
 def _sort(_page: Page, window: Window, _slot: str, names: Names) -> Made:

@@ -3,7 +3,8 @@
 A window appends to a chunk: C (current), X (expired), R (reset, clears aggregates). Its settings
 are fields; its state is one cell of the key's state, made by `fresh`, falsy when empty. `push`
 takes one event, `end` closes the chunk they came in, `timer` is a moment the window asked for, and
-`content` gives the rows inside for joins and on-demand queries. Batches are in `batches`.
+`content` gives the rows inside for joins and on-demand queries. Batches are in
+`batches`, sessions in `sessions`.
 """
 
 from __future__ import annotations
@@ -186,64 +187,6 @@ class Sort(Window):
 
     def content(self, state: State) -> Held:
         return state[self.cell]  # type: ignore[no-any-return]
-
-
-class Session(Window):
-    """Events stay until their key was quiet for `gap` ms, then leave together.
-
-    `latency` keeps an ended session open so long for late events; one that touches its
-    neighbour joins it. State: key -> list of sessions `[start, end, alive until, events]`.
-    """
-
-    def __init__(
-        self,
-        rt: Runtime,
-        node: int,
-        cell: int,
-        gap: int,
-        place: int | None = None,
-        latency: int = 0,
-    ) -> None:
-        super().__init__(rt, node, cell)
-        self.gap, self.place, self.latency = gap, place, latency
-
-    def fresh(self) -> dict[Any, Any]:
-        return {}
-
-    def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
-        key = row[self.place] if self.place is not None else ""
-        sessions = state[self.cell].setdefault(key, [])
-        newest = sessions[-1] if sessions else None
-        fits = [s for s in sessions if s[0] - self.gap <= ts <= s[1]]
-        if not fits:
-            if newest is not None and ts < newest[0] - self.gap:
-                return  # too late for every session that is still open
-            fits = [[ts, ts + self.gap, 0, []]]
-            sessions += fits
-            sessions.sort(key=lambda s: s[0])
-        whole = fits[0]
-        for other in fits[1:]:
-            whole[0], whole[1] = min(whole[0], other[0]), max(whole[1], other[1])
-            whole[3] += other[3]
-            sessions.remove(other)
-        whole[0], whole[1] = min(whole[0], ts), max(whole[1], ts + self.gap)
-        whole[2] = whole[1] + self.latency
-        whole[3].append((ts, row))
-        self.rt.arm(state, self.node, whole[2], payload=key)
-        out.append((CURRENT, ts, row))
-
-    def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
-        by_key = state[self.cell]
-        sessions = by_key.get(payload, [])
-        over = [s for s in sessions if s[2] <= due]
-        for session in over:
-            out.extend((EXPIRED, due, row) for _, row in session[3])
-            sessions.remove(session)
-        if not sessions:
-            by_key.pop(payload, None)
-
-    def content(self, state: State) -> Held:
-        return (held for sessions in state[self.cell].values() for s in sessions for held in s[3])
 
 
 class Frequent(Window):
