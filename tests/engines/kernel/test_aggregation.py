@@ -1,5 +1,7 @@
 import pytest
+from tests.engines.kernel.apps import data
 
+from edgewise.engines.kernel import java
 from edgewise.engines.kernel.aggregation import floor, span_of, stamp, unit_of
 from edgewise.errors import BadEvent
 
@@ -38,3 +40,30 @@ def test_units_are_known_by_many_names():
     ]  # fmt: skip
     with pytest.raises(BadEvent, match="not 'moons'"):
         unit_of("moons")
+
+
+HEAD = (
+    "define stream T (k string, v int, t long); define stream Q (q int); define aggregation G "
+    "from T select k, sum(v) as s group by k aggregate {}every sec...min; "
+)
+ASK = (
+    "from Q join G within 0L, 100000000L per 'seconds' "
+    "select AGG_TIMESTAMP as at, k, s {}insert into O;"
+)
+SENT = [("T", 1000, k, t, 1000 * t) for t in (3, 1, 2) for k in ("user0", "user1")]
+
+
+def test_rows_come_by_time_or_as_the_original_gathers_them():
+    asked = [*SENT, ("Q", 90_000, 1)]
+    by_arrival = [row[:2] for row in data(ASK.format(""), asked, HEAD.format(""))]
+    assert by_arrival == [(1000, "user0"), (1000, "user1")]
+    by_attribute = [row[:2] for row in data(ASK.format(""), asked, HEAD.format("by t "))]
+    keys = [f"{at}:-:{k}:-:" for at, k in by_attribute]
+    assert keys == java.map_order(sorted(keys, key=lambda key: not key.startswith("3000")))
+    assert len(keys) == 6
+
+
+def test_rows_are_ordered_by_what_they_do_not_show():
+    query = ASK.replace("AGG_TIMESTAMP as at, ", "").format("order by AGG_TIMESTAMP desc ")
+    found = data(query, [*SENT, ("Q", 90_000, 1)], HEAD.format("by t "))
+    assert [s for _, s in found] == [3, 3, 2, 2, 1, 1]

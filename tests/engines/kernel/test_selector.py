@@ -34,3 +34,12 @@ def test_a_batch_is_projected_once_per_group_from_its_last_row():
     assert play_data(query, events) == [
         ("x", 2, 2, 1), ("y", 5, 1, 5), ("y", 8, 2, 8), ("x", 3, 1, 3),
     ]  # fmt: skip
+
+
+def test_rows_can_be_ordered_by_what_they_do_not_show():
+    events = [("A", 1000, k, v) for k, v in (("b", 1), ("c", 2), ("a", 3), ("b", 4))]
+    query = "from A#window.lengthBatch(4) select v {} order by k, v desc limit 3 insert into O;"
+    assert play_data(query.format(""), events) == [(3,), (4,), (1,)]
+    assert play_data(query.format("group by k").replace("v ", "sum(v) as v ", 1), events) == [
+        (3,), (5,), (2,),
+    ]  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+from edgewise.engines.kernel.java import map_order, text
 from edgewise.engines.kernel.runtime import Row, Runtime, State
 from edgewise.errors import BadEvent
 
@@ -29,11 +30,11 @@ _PARTS = ("year", "month", "day", "hour", "min", "sec")
 Values = Callable[[int, Row], tuple[int, Any, Row]]
 
 
-def unit_of(text: Any) -> str:
+def unit_of(word: Any) -> str:
     """`'seconds'`, `'sec'`, `'hours'` .. as the word the plan uses."""
-    found = _UNITS.get(str(text).strip().lower().rstrip("s"))
+    found = _UNITS.get(str(word).strip().lower().rstrip("s"))
     if found is None:
-        raise BadEvent(f"'per' takes seconds, minutes, hours, days, months or years, not '{text}'")
+        raise BadEvent(f"'per' takes seconds, minutes, hours, days, months or years, not '{word}'")
     return found
 
 
@@ -102,7 +103,11 @@ def _after(start: datetime, unit: str) -> datetime:
 
 
 class Buckets:
-    """An aggregation as generated code sees it. `kinds` names what each select item keeps."""
+    """An aggregation as generated code sees it. `kinds` names what each select item keeps.
+
+    Rows come by time; where events bring their time (`by_attribute`) in the order of the map that
+    the original gathers them in.
+    """
 
     def __init__(
         self,
@@ -111,9 +116,12 @@ class Buckets:
         units: tuple[str, ...],
         kinds: tuple[str, ...],
         values: Values,
+        *,
+        by_attribute: bool = False,
     ) -> None:
         self.rt, self.cell = rt, cell
         self.units, self.kinds, self.values = units, kinds, values
+        self.by_attribute = by_attribute
 
     def fresh(self) -> dict[str, Any]:
         return {}
@@ -138,11 +146,24 @@ class Buckets:
             raise BadEvent(f"the aggregation keeps {', '.join(self.units)}, not '{per}'")
         low, high = span_of(within)
         buckets = self.rt.root[self.cell].get(unit, {})
-        for start in sorted(buckets):
-            if low <= start < high:
-                for cells in buckets[start].values():
-                    shown = (_SHOW[k](c) for k, c in zip(self.kinds, cells[1:], strict=True))
-                    yield start, (start, *shown)
+        starts = sorted(buckets)
+        if self.by_attribute:  # the newest is still in memory there, and comes before the stored
+            starts = starts[-1:] + starts[:-1]
+        found = {
+            _key(start, group): (start, cells)
+            for start in starts
+            if low <= start < high
+            for group, cells in buckets[start].items()
+        }
+        for key in map_order(found) if self.by_attribute else found:
+            start, cells = found[key]
+            shown = (_SHOW[k](c) for k, c in zip(self.kinds, cells[1:], strict=True))
+            yield start, (start, *shown)
+
+
+def _key(start: int, group: Any) -> str:
+    """The key of a row in the original's map."""
+    return "".join(f"{text(value)}:-:" for value in (start, *group))
 
 
 def _plus(cell: list[Any], value: Any, _newest: bool) -> list[Any]:

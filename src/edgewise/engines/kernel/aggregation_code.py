@@ -35,9 +35,9 @@ def write_aggregation(page: Page, aggregation: Aggregation) -> None:
         w.line(f"return {moment}, ({group}{',' if group else ''}), ({', '.join(values)},)")
     cell = page.root.next_cell
     page.stores[aggregation.name] = cell
-    w.line(
-        f"{name} = acc.Buckets(rt, {cell}, {aggregation.durations!r}, {kinds!r}, {name}_values)"
-    )
+    args = f"rt, {cell}, {aggregation.durations!r}, {kinds!r}, {name}_values"
+    by = ", by_attribute=True" if aggregation.by else ""
+    w.line(f"{name} = acc.Buckets({args}{by})")
     w.line(f"rt.stores[{aggregation.name!r}] = {name}")
     page.root.cell(f"{name}.fresh()")
     with w.block(f"def {name}_in(S, chunk)"), w.block("for _, ts, row in chunk"):

@@ -14,7 +14,7 @@ from edgewise.engines.kernel.exprs import Code, Exprs, Tables
 from edgewise.engines.kernel.names import Names
 from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, Chunk
 from edgewise.engines.kernel.writer import Writer, local
-from edgewise.plan.exprs import Agg, Expr, OutField, walk
+from edgewise.plan.exprs import Agg, Expr, Field, OutField, walk
 from edgewise.plan.nodes import EventType, OrderBy, Select
 
 
@@ -50,7 +50,13 @@ class SelectorCode:
     def expressions(self) -> list[Expr]:
         select = self.select
         having = [select.having] if select.having is not None else []
-        return [*(i.expr for i in select.items), *select.group_by, *having]
+        return [*(i.expr for i in select.items), *select.group_by, *having, *self._hidden()]
+
+    def _hidden(self) -> list[Field]:
+        """What rows are ordered by and do not show; it stands behind the items till then."""
+        shown = {i.name for i in self.select.items}
+        found = (o.field for o in self.select.order_by if o.field.name not in shown)
+        return [f for f in dict.fromkeys(found) if isinstance(f, Field)]
 
     def before_loop(self) -> None:
         w = self.writer
@@ -111,7 +117,7 @@ class SelectorCode:
             w.line(f"group = {group}")
         if self.aggregates:
             self._accumulate(exprs)
-        items = [exprs.value(i.expr) for i in select.items]
+        items = [exprs.value(e) for e in (*(i.expr for i in select.items), *self._hidden())]
         guards = [*self._guards(), *self._having(exprs, items)]
         data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         kind = "0" if self.only_current else "kind"
@@ -201,7 +207,7 @@ class SelectorCode:
         w = self.writer
         exprs = Exprs(w, self._resolve, self.tables)
         w.line("G = groups[group]")
-        items = [exprs.value(i.expr) for i in self.select.items]
+        items = [exprs.value(e) for e in (*(i.expr for i in self.select.items), *self._hidden())]
         w.line(f"out[group] = (0, ts, ({', '.join(items)}{',' if len(items) == 1 else ''}))")
 
     def step(self, verb: str) -> None:
@@ -265,14 +271,14 @@ class SelectorCode:
         elif self.aggregates:
             rows = "[out]"
         if select.order_by or select.limit is not None or select.offset is not None:
-            known = {i.name for i in select.items}  # rows come by AGG_TIMESTAMP as it is
-            order = tuple(self._order(o) for o in select.order_by if o.field.name in known)
-            rows = f"arrange({rows}, {order!r}, {select.limit!r}, {select.offset!r})"
+            order = tuple(self._order(o) for o in select.order_by)
+            width = f", {len(select.items)}" if self._hidden() else ""
+            rows = f"arrange({rows}, {order!r}, {select.limit!r}, {select.offset!r}{width})"
         with w.block("if out"):
             w.line(f"{deliver}(S, {rows})")
 
     def _order(self, order: OrderBy) -> tuple[int, bool]:
-        names = [i.name for i in self.select.items]
+        names = [*(i.name for i in self.select.items), *(f.name for f in self._hidden())]
         return names.index(order.field.name), order.descending
 
     def _resolve(self, expr: Expr) -> Code:
@@ -286,15 +292,21 @@ class SelectorCode:
 
 
 def arrange(
-    rows: Chunk, order: tuple[tuple[int, bool], ...], limit: int | None, offset: int | None
+    rows: Chunk,
+    order: tuple[tuple[int, bool], ...],
+    limit: int | None,
+    offset: int | None,
+    width: int | None = None,
 ) -> Chunk:
-    """Order by, offset and limit inside one chunk.
+    """Order by, offset and limit inside one chunk; rows are cut to `width` once they are ordered.
 
     Rows of one kind that stand together are sorted together. Expired rows count against the limit
     and are never cut by it.
     """
     if order:
         rows = _sorted_runs(rows, order)
+    if width is not None:
+        rows = [(row[0], row[1], row[2][:width], *row[3:]) for row in rows]
     if offset:
         rows = rows[offset:]
     if limit is None:
