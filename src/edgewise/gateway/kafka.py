@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 BATCH_MAX = 1000  # messages of one append
 POLL_S = 0.2
 ANSWER_S = 10.0
+DELIVER_ANSWERS = 4  # answers that one delivery waits for, at the most
 PARTITIONS_MAX = 1024
 _SERVERS = Option("host:port of one or more brokers, with commas between", None)
 _TOPIC = Option("the topic", None)
@@ -215,9 +218,13 @@ class KafkaSink:
 
     async def _deliver(self, messages: list[Message]) -> None:
         try:
-            await asyncio.to_thread(self._send, messages)
+            await _bounded(self._send, messages)
         except (KafkaException, BufferError) as bad:
             raise Undelivered(f"{self._options['servers']}: {bad}") from bad
+        except TimeoutError:
+            # The next producer of our name fences this one, which ends what it waits for.
+            self._producer = self._group = None
+            raise Undelivered(f"{self._options['servers']}: no answer") from None
 
     def _send(self, messages: list[Message]) -> None:
         if self._producer is None:
@@ -232,19 +239,21 @@ class KafkaSink:
             if not messages:
                 return
             self._producer.begin_transaction()
+        producer, group = self._producer, self._group
         try:
-            self._produce(messages)
+            self._produce(producer, messages)
             if self._once:
                 place = TopicPartition(self._topic, 0, messages[-1].offset + 1)
-                group = self._group.consumer_group_metadata()
-                self._producer.send_offsets_to_transaction([place], group, ANSWER_S)
-                self._producer.commit_transaction(ANSWER_S)
+                members = group.consumer_group_metadata()
+                producer.send_offsets_to_transaction([place], members, ANSWER_S)
+                producer.commit_transaction(ANSWER_S)
                 self._cursor.offset = place.offset
         except (KafkaException, BufferError):
-            self._give_up()
+            if producer is self._producer:
+                self._give_up()
             raise
 
-    def _produce(self, messages: list[Message]) -> None:
+    def _produce(self, producer: Any, messages: list[Message]) -> None:
         failed: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, _message: Any) -> None:
@@ -253,9 +262,9 @@ class KafkaSink:
 
         for message in messages:
             key = self._key(0, message.row) if self._key else None
-            self._producer.produce(self._topic, message.payload, key, on_delivery=delivered)
-            self._producer.poll(0)
-        left = self._producer.flush(ANSWER_S)
+            producer.produce(self._topic, message.payload, key, on_delivery=delivered)
+            producer.poll(0)
+        left = producer.flush(ANSWER_S)
         if failed:
             raise KafkaException(failed[0])
         if left:
@@ -269,3 +278,32 @@ class KafkaSink:
             except KafkaException as bad:
                 logger.info("sink kafka: %s", bad)
             self._close()
+
+
+async def _bounded(call: Callable[..., None], *arguments: Any) -> None:
+    """In a thread of its own, because librdkafka may wait for a broker beyond its own timeout
+    (seen in `send_offsets_to_transaction` after a restart). TimeoutError leaves the thread behind.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    def work() -> None:
+        failure: BaseException | None = None
+        try:
+            call(*arguments)
+        except (KafkaException, BufferError) as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, failure)
+
+    threading.Thread(target=work, name="edgewise-kafka", daemon=True).start()
+    async with asyncio.timeout(DELIVER_ANSWERS * ANSWER_S):
+        await done
