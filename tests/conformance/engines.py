@@ -15,12 +15,24 @@ from typing import Any
 from edgewise.engines.embedded import Embedded
 from edgewise.errors import EdgewiseError
 from edgewise.event.event import Kind
+from edgewise.event.types import AttrType
 from edgewise.lang import compile_app
 from edgewise.lang.compiler import compile_query
+from edgewise.plan.functions import FUNCTIONS, scalar
 
 EPOCH = 1599998400000  # the virtual start of every app
 
 Case = dict[str, Any]
+
+
+def _fault() -> int:
+    raise RuntimeError("this function always fails")
+
+
+# The functions that the original's suite brings along for its own tests.
+EXTENDED = FUNCTIONS.with_(
+    scalar("custom:fault", returns=lambda _args: AttrType.LONG, python=_fault, takes_null=True)
+)
 
 
 @dataclass(slots=True)
@@ -42,7 +54,7 @@ class Outcome:
 
 
 def play_embedded(case: Case) -> Outcome:
-    app = compile_app(case["app"]).app
+    app = compile_app(case["app"], functions=EXTENDED).app
     native = case["clock"] == "playback_native"
     engine = Embedded(app, taps=[q.name for q in app.queries], start=None if native else EPOCH)
     idle, increment = _idle(case["app"])

@@ -26,6 +26,7 @@ from tests.engines.kernel.plans import (
 from edgewise.errors import AppError, StateError
 from edgewise.event.types import AttrType
 from edgewise.lang import compile_app
+from edgewise.plan.functions import FUNCTIONS, same, scalar
 from edgewise.plan.nodes import EventType, OrderBy
 
 ROWS = st.tuples(
@@ -264,3 +265,29 @@ def test_the_rows_of_a_query_itself_can_be_asked_for():
     kernel = kernel_of(app_of(query({"k": K})), taps=["q"])
     rows = run_through(kernel, [(1000, ("a", 1, None))])
     assert [r.stream for r in rows] == ["@q", "O"]
+
+
+def refuse_odd(value):
+    if value % 2:
+        raise ValueError(f"{value} is odd")
+    return value
+
+
+@pytest.mark.parametrize("action", ["LOG", "STREAM"])
+@given(events=EVENTS.map(lambda events: [e for e in events if e[1][1] is not None]))
+def test_what_fails_is_counted_and_goes_where_the_author_said(action, events):
+    text = "from S[my:even(v) > 2] select v insert into O; "
+    faults = "from !S[v > 0] select v, _error insert into F;" if action == "STREAM" else ""
+    even = scalar("my:even", (AttrType.INT,), returns=same, python=refuse_odd)
+    head = f"@OnError(action='{action}') {HEAD}"
+    app = compile_app(head + text + faults, functions=FUNCTIONS.with_(even)).app
+    kernel = kernel_of(app)
+    found = run_through(kernel, events)
+    values = [row[1] for _, row in events]
+    odd = [v for v in values if v % 2]
+    assert [r.data for r in found if r.stream == "O"] == [
+        (v,) for v in values if v > 2 and v % 2 == 0
+    ]
+    told = [(v, f"{v} is odd") for v in odd if v > 0] if faults else []
+    assert [r.data for r in found if r.stream == "F"] == told
+    assert kernel.stats.faults.get("S", 0) == len(odd)

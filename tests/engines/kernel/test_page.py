@@ -20,3 +20,13 @@ def test_cells_are_numbered_after_the_timers_and_the_key():
     assert [scope.cell("{}"), scope.cell("[]")] == [2, 3]
     scope.refill(3, "None")
     assert scope.fresh == ["{}", "None"]
+
+
+def test_only_where_something_can_fail_is_it_caught():
+    app = compile_app(
+        "@OnError(action='LOG') define stream A (k string); define stream B (k string); "
+        "define stream C (k string); from A insert into O; from B insert into O; "
+        "from C#window.expression(k) insert into O;"
+    ).app
+    page = Page(app, Fragment("f", tuple(q.name for q in app.queries)), frozenset())
+    assert [page.guard(stream) for stream in "ABC"] == ["Exception", "", "BadEvent"]

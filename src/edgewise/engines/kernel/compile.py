@@ -41,6 +41,7 @@ from edgewise.engines.kernel.queries import StreamQuery
 from edgewise.engines.kernel.runtime import FIRST_CELL, Runtime
 from edgewise.engines.kernel.store_code import write_stores
 from edgewise.engines.kernel.writer import local
+from edgewise.errors import BadEvent
 from edgewise.event.event import Kind
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, JoinInput, OnDemandQuery, Query, StateInput, StreamInput
@@ -63,6 +64,7 @@ SPACE: dict[str, Any] = {
     "f32": java.f32,
     "deque": deque,
     "arrange": selector.arrange,
+    "BadEvent": BadEvent,
 }
 
 
@@ -257,22 +259,40 @@ def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
             w.line(f"    {value!r}: ({''.join(f'{e}, ' for e in listed)}),")
         w.line("}")
     with w.block(f"def {page.stream_name(stream)}(S, chunk)"):
-        if index is not None:
-            name = page.stream_name(stream)
-            with w.block("if len(chunk) == 1"):
-                with w.block(f"for q in {name}_index.get(chunk[0][2][{index[0]}], {name}_rest)"):
-                    w.line("q(S, chunk)")
-                w.line("return")
-        called: set[str] = set()
-        for query in page.readers(stream):
-            scope = page.scopes[query.partition]
-            if scope.partition is None or isinstance(codes[query.name], PairQuery):
-                for entry in entries(codes[query.name], stream):
-                    w.line(f"{entry}(S, chunk)")
-            elif scope.name not in called:
-                called.add(scope.name)
-                w.line(f"{scope.name}_of_{local(stream)}(S, chunk)")
-        for aggregation in page.app.aggregations:
-            if aggregation.input.stream == stream and aggregation.name in page.stores:
-                w.line(f"agg_{local(aggregation.name)}_in(S, chunk)")
-        w.line("return")
+        guard = page.guard(stream)
+        if not guard:
+            _hand_on(page, stream, codes, index)
+            return
+        with w.block("try"):
+            _hand_on(page, stream, codes, index)
+        with w.block(f"except {guard} as why"):
+            w.line(f"rt.fault({stream!r})")
+            if page.has_stream(f"!{stream}"):
+                w.line("chunk = [(0, ts, (*row, str(why))) for _, ts, row in chunk]")
+                if f"!{stream}" in page.read():
+                    w.line(f"{page.stream_name(f'!{stream}')}(S, chunk)")
+                w.line(f"emit({f'!{stream}'!r}, chunk)")
+
+
+def _hand_on(page: Page, stream: str, codes: dict[str, Any], index: Any) -> None:
+    """A chunk to all that read the stream, in the order they are written."""
+    w = page.writer
+    if index is not None:
+        name = page.stream_name(stream)
+        with w.block("if len(chunk) == 1"):
+            with w.block(f"for q in {name}_index.get(chunk[0][2][{index[0]}], {name}_rest)"):
+                w.line("q(S, chunk)")
+            w.line("return")
+    called: set[str] = set()
+    for query in page.readers(stream):
+        scope = page.scopes[query.partition]
+        if scope.partition is None or isinstance(codes[query.name], PairQuery):
+            for entry in entries(codes[query.name], stream):
+                w.line(f"{entry}(S, chunk)")
+        elif scope.name not in called:
+            called.add(scope.name)
+            w.line(f"{scope.name}_of_{local(stream)}(S, chunk)")
+    for kept in page.app.aggregations:
+        if kept.input.stream == stream and kept.name in page.stores:
+            w.line(f"agg_{local(kept.name)}_in(S, chunk)")
+    w.line("return")

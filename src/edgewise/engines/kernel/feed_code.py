@@ -28,6 +28,7 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
         readers = page.readers(stream)
         code = codes[readers[0].name] if len(readers) == 1 else None
         alone = not any(a.input.stream == stream for a in page.app.aggregations)
+        alone = alone and not page.guard(stream)
         if code is not None and alone and _leaf(page, code):
             if isinstance(code, StreamQuery) and _stateless(page, code):
                 _comprehension(page, stream, code)

@@ -15,7 +15,7 @@ from edgewise.engines.kernel.writer import Writer, local
 from edgewise.errors import AppError, Problem, Span
 from edgewise.event.schema import Schema
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, Partition, Query, streams_of
+from edgewise.plan.nodes import App, JoinInput, Partition, Query, StreamInput, streams_of
 
 TAP = "@"  # rows of a query itself, asked for by `taps`, come out under this mark and its name
 
@@ -86,6 +86,20 @@ class Page:
         fed = dict.fromkeys(a.input.stream for a in self.app.aggregations if a.name in self.stores)
         return tuple(n for n in {**names, **fed} if n not in stores)
 
+    def has_stream(self, name: str) -> bool:
+        return any(s.name == name for s in self.app.streams)
+
+    def guard(self, stream: str) -> str:
+        """What is caught while an event of this stream is handled; nothing where nothing can be.
+
+        With `@OnError` everything is: the event is counted as a fault and dropped, or goes to the
+        fault stream. Without it only an event whose own text cannot be read is.
+        """
+        if any(s.annotated("onerror") for s in self.app.streams if s.name == stream):
+            return "Exception"
+        told = any(_reads_text(query) for query in self.readers(stream))
+        return "BadEvent" if told else ""
+
     def schema(self, name: str, partition: str = "") -> Schema:
         """Of a stream, inner stream, table, named window or aggregation."""
         app = self.app
@@ -105,3 +119,15 @@ class Page:
 
 def refuse(span: Span, message: str) -> AppError:
     return AppError((Problem(span, message),))
+
+
+def _reads_text(query: Query) -> bool:
+    """Whether events bring conditions for one of its windows."""
+    match query.input:
+        case StreamInput(window=window):
+            windows = [window]
+        case JoinInput(left=left, right=right):
+            windows = [left.input.window, right.input.window]
+        case _:
+            return False
+    return any(w is not None and w.reader is not None for w in windows)

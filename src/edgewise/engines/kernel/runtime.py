@@ -128,6 +128,9 @@ class Runtime:
             seq += 1
         self.seq = seq
 
+    def fault(self, stream: str) -> None:
+        self.faults[stream] = self.faults.get(stream, 0) + 1
+
     def uuid(self) -> str:
         """Repeatable: the place of the cause and a counter, in the shape of a UUID."""
         self.uuids += 1
