@@ -52,3 +52,9 @@ def test_hashes_and_their_order_are_those_of_java():
     assert java.map_order(["user0", "user1"]) == ["user1", "user0"]
     many = [str(n) for n in range(100)]
     assert sorted(java.map_order(many)) == sorted(many)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_in_a_key_is_written_as_short_as_it_can_be(value):
+    assert java.f32(float(java.key_text([value]))) == value
+    assert java.key_text(["a", None, java.f32(46.36), True, 7]) == "anull46.36true7"

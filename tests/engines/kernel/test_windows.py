@@ -1,3 +1,5 @@
+from tests.engines.kernel.apps import play
+
 from edgewise.engines.kernel.batches import TimeBatch
 from edgewise.engines.kernel.runtime import FIRST_CELL, Runtime
 from edgewise.engines.kernel.windows import Length, Time
@@ -78,3 +80,11 @@ def test_time_batch_aligned_and_streaming():
     assert bench.chunk() == [(C, 1000, "a")]
     bench.rt.fire(1030, 0)
     assert bench.chunk() == [(X, 1030, "a"), (R, 1030, "a")]
+
+
+def test_keys_too_weak_to_stay_leave_in_the_order_of_a_java_map():
+    query = "from A#window.frequent(2, k) select k insert all events into O;"
+    events = [("A", 1000, k, 1) for k in ("user0", "user1", "z")]
+    assert [row[1:] for row in play(query, events)] == [
+        ("+", "user0"), ("+", "user1"), ("-", "user1"), ("-", "user0"), ("+", "z"),
+    ]  # fmt: skip

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 _c_float = ctypes.c_float
+_Key = TypeVar("_Key")
 
 
 def f32(value: float) -> float:
@@ -110,15 +112,28 @@ def string_hash(value: str) -> int:
     return found
 
 
-def map_order(keys: Iterable[str]) -> list[str]:
+def key_text(values: Iterable[object]) -> str:
+    """Values as Java joins them to a key; a number that a float can hold is written as one."""
+    return "".join("null" if v is None else text(_shortest(v)) for v in values)
+
+
+def _shortest(value: object) -> object:
+    """The shortest decimal that is the same float."""
+    if not isinstance(value, float) or f32(value) != value or math.isinf(value):
+        return value
+    digits = (float(format(value, f".{n}g")) for n in range(1, 10))
+    return next((short for short in digits if f32(short) == value), value)
+
+
+def map_order(keys: Iterable[_Key], spelled: Callable[[_Key], str] = str) -> list[_Key]:
     """The order in which Java walks a hash map that these keys were put into, in this order."""
     held = list(keys)
     size = 16
     while len(held) > size * 3 // 4:  # a map doubles when it is three quarters full
         size *= 2
 
-    def bucket(key: str) -> int:
-        code = string_hash(key)
+    def bucket(key: _Key) -> int:
+        code = string_hash(spelled(key))
         return (code ^ code >> 16) & size - 1
 
     return sorted(held, key=bucket)

@@ -141,9 +141,8 @@ class Session(Window):
         self, by_key: dict[Any, Any], keys: dict[Any, bool], which: int, until: int, due: int
     ) -> list[Any]:
         """Keys whose session is over, in the order of the original's map."""
-        over = {}
-        for key in keys:
-            pair = by_key.get(key)
-            if pair and pair[which] and pair[which][until] <= due:
-                over[str(key)] = key
-        return [over[text] for text in map_order(over)] if len(over) > 1 else list(over.values())
+        return [
+            key
+            for key in map_order(keys)
+            if (pair := by_key.get(key)) and pair[which] and pair[which][until] <= due
+        ]

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from edgewise.engines.kernel.java import key_text, map_order
 from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
 
 Held = Iterable[tuple[int, Row]]
@@ -190,7 +191,10 @@ class Sort(Window):
 
 
 class Frequent(Window):
-    """Misra-Gries: at most n keys are tracked; a new one that finds no room weakens them all."""
+    """Misra-Gries: at most n keys are tracked; a new one that finds no room weakens them all.
+
+    Those that are too weak then leave in the order of the original's map.
+    """
 
     def __init__(self, rt: Runtime, node: int, cell: int, n: int, *places: int) -> None:
         super().__init__(rt, node, cell)
@@ -208,7 +212,7 @@ class Frequent(Window):
             out.append((CURRENT, ts, row))
             return
         if len(held) >= self.n:
-            for other in list(held):
+            for other in map_order(held, key_text):
                 held[other][0] -= 1
                 if held[other][0] == 0:
                     out.append((EXPIRED, self.rt.now, held.pop(other)[1][1]))
