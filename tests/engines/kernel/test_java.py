@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from edgewise.engines.kernel import java
@@ -54,7 +54,17 @@ def test_hashes_and_their_order_are_those_of_java():
     assert sorted(java.map_order(many)) == sorted(many)
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(1e38)
+@example(-1.5e-10)
+@example(1.0e7)
+@example(9007199254740993.0)
+def test_any_double_is_read_back_from_its_java_text(value):
+    assert float(java.text(value)) == value
+
+
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+@example(9.999999680285692e37)
 def test_a_float_in_a_key_is_written_as_short_as_it_can_be(value):
     assert java.f32(float(java.key_text([value]))) == value
     assert java.key_text(["a", None, java.f32(46.36), True, 7]) == "anull46.36true7"

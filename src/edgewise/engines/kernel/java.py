@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import TypeVar
 
 _c_float = ctypes.c_float
@@ -91,16 +92,10 @@ def _float_text(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         plain = format(value, "f") if "e" in repr(value) else repr(value)
         return plain.rstrip("0") + "0" if plain.endswith(".") else plain
-    digits, _, exponent = format(value, ".16e").partition("e")
-    short = repr(value)
-    if "e" in short:
-        digits = short.partition("e")[0]
-    else:
-        mantissa = short.replace(".", "").replace("-", "").strip("0") or "0"
-        digits = ("-" if value < 0 else "") + mantissa[0] + "." + (mantissa[1:] or "0")
-    if "." not in digits:
-        digits += ".0"
-    return f"{digits}E{int(exponent)}"
+    exact = Decimal(repr(value))  # the shortest digits that are this number
+    digits = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exact.adjusted()}"
 
 
 def string_hash(value: str) -> int:
