@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.engines.spark.slices import case
 
-from edgewise.engines.spark.engine import SparkConfig, _offset_file
+from edgewise.engines.spark.engine import SparkConfig, _forget_unborn, _offset_file
 from edgewise.errors import SetupError
 from edgewise.lang import compile_app
 from edgewise.node.replay import replay
@@ -65,6 +65,19 @@ def test_the_demo_query_is_keyed_and_the_same_in_driver_and_in_tasks(spark):
     for small in (0, 50_000):
         found = rows(app, events, "spark", small_batch_rows=small, rows_max=900, partitions=3)
         assert found == expected
+
+
+def test_a_query_killed_while_it_wrote_down_its_first_batch_starts_again(tmp_path):
+    offsets = tmp_path / "spark" / "offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.630d85b7.tmp").write_bytes(b"")
+    _forget_unborn(tmp_path / "spark")
+    assert not (tmp_path / "spark").exists()
+    offsets.mkdir(parents=True)
+    (offsets / "0").write_text("v1")
+    (offsets / ".1.630d85b7.tmp").write_bytes(b"")
+    _forget_unborn(tmp_path / "spark")
+    assert (offsets / "0").exists()
 
 
 def test_partitions_out_of_range_are_refused():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -104,6 +105,7 @@ class SparkApp:
 
     def stream(self, *, available_now: bool = False) -> StreamingQuery:
         """The running query; with `available_now` it ends at what is in the logs now."""
+        _forget_unborn(self.checkpoint / "spark")
         frame = (
             self.spark.readStream.format("edgewise")
             .option("logs", json.dumps(self.logs))
@@ -271,6 +273,15 @@ def _map_partitions(job: Job) -> Any:
         yield from run_part(job, part, batches).to_batches()
 
     return body
+
+
+def _forget_unborn(checkpoint: Path) -> None:
+    """A query killed while it wrote down its first batch leaves half a file, and Spark refuses to
+    start from it. No batch was begun, so nothing depends on what is there.
+    """
+    offsets = checkpoint / "offsets"
+    if offsets.exists() and not any(path.name.isdigit() for path in offsets.iterdir()):
+        shutil.rmtree(checkpoint)
 
 
 def _begin(checkpoint: Path, config: SparkConfig) -> dict[str, Any]:
