@@ -29,6 +29,8 @@ def test_defaults_are_filled_in():
     assert check_source(SourceSpec("S", "http")).options == {
         "path": "",
         "delivery": "at-least-once",
+        "dedup": "",
+        "dedup.bound": "100000",
     }
 
 

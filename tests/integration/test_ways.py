@@ -7,6 +7,10 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.gateway.brokers import mosquitto
 from tests.integration.program import Program, until
+from tests.integration.test_takeover import request
+
+from edgewise.log.segment import SegmentReader
+from edgewise.node.layout import Layout
 
 APP = """
 @source(type='mqtt', url='mqtt://127.0.0.1:{port}', topic='in/+')
@@ -18,6 +22,13 @@ define stream Readings (sensor string, value int);
 define stream Alerts (sensor string, value int);
 
 from Readings[value > 10] select sensor, value insert into Alerts;
+"""
+ONCE = """
+@source(type='mqtt', url='mqtt://127.0.0.1:{port}', topic='in/+', dedup='id',
+        delivery='effectively-once')
+define stream S (id string, v int);
+define stream O (v int);
+from S select v insert into O;
 """
 WAIT_S = 60
 
@@ -47,3 +58,36 @@ def test_events_of_every_way_in_reach_every_way_out(tmp_path):
         peer.disconnect()
         peer.loop_stop()
     assert out.read_text() == "sensor,value\nfile,11\nmqtt,50\n"
+
+
+@pytest.mark.integration
+def test_an_event_sent_again_by_any_way_after_a_restart_is_in_the_log_once(tmp_path):
+    data, app = tmp_path / "data", tmp_path / "app.siddhi"
+    arguments = ["run", str(app), "--engine", "embedded", "--data", str(data)]
+    arguments += ["--http-port", "0", "--edge-port", "0"]
+    events = [json.dumps({"id": f"e{n}", "v": n}).encode() for n in range(20)]
+    with mosquitto(tmp_path) as broker:
+        app.write_text(ONCE.format(port=broker.port))
+        peer = paho.Client(CallbackAPIVersion.VERSION2)
+        peer.connect("127.0.0.1", broker.port)
+        peer.loop_start()
+        for life in range(2):
+            with Program.start(*arguments, home=tmp_path / "home") as program:
+                door = program.wait_for_line(r"(http://\S+/streams/S)", WAIT_S).group(1)
+                program.wait_for_line(rf"S by id: {20 * life} ids of the log known", WAIT_S)
+                program.wait_for_line(r"source +mqtt to S", WAIT_S)
+                for event in (*events, *events):
+                    peer.publish("in/a", event, 1).wait_for_publish(10)
+                status, body = request("POST", door, b"[" + b",".join(events) + b"]")
+                answer = json.loads(body)
+                assert (status, answer["accepted"]) == (200, 20), body
+                if life:
+                    assert answer["duplicates"] == 20
+                program.ctrl_c()
+                program.all_gone_after_s(WAIT_S)
+        peer.disconnect()
+        peer.loop_stop()
+    reader = SegmentReader.open(Layout(data).log("S"))
+    rows = [r for b in reader.read(0, reader.head().offset) for r in b.rows.to_pylist()]
+    reader.close()
+    assert sorted(r["v"] for r in rows if r["id"]) == list(range(20))

@@ -46,3 +46,12 @@ def test_an_app_with_such_an_end_does_not_load(tmp_path):
     path.write_text(GOOD.replace("path='/s'", "path='s'"))
     with pytest.raises(AppError, match=r"app.siddhi:2:22: error: path 's'"):
         load(path)
+
+
+def test_sources_that_tell_doubles_apart_in_two_ways_are_a_problem():
+    text = GOOD.replace("path='/s'", "path='/s', dedup='v'")
+    assert problems(text) == ()
+    text = text.replace("5555'", "5555', dedup='v', dedup.bound='7'")
+    (problem,) = problems(text)
+    assert "say the same in both" in problem.message
+    assert (problem.span.line, problem.span.column) == (2, 33)

@@ -85,6 +85,11 @@ SINK_OPTIONS: Mapping[str, Option] = {
     **SHARED_OPTIONS,
     "recovery": Option("precise, gap or rollback: what the rows survive; checked with the plan"),
 }
+SOURCE_OPTIONS: Mapping[str, Option] = {
+    **SHARED_OPTIONS,
+    "dedup": Option("attribute that is the id of an event: one that comes again is dropped"),
+    "dedup.bound": Option("how many ids are remembered, the last ones of the stream", "100000"),
+}
 HTTP_OPTIONS: Mapping[str, Option] = {
     "path": Option("a further address for this stream, beside /streams/<stream>"),
 }
@@ -111,7 +116,9 @@ SINKS: dict[str, str] = {
 def check_source(spec: SourceSpec) -> SourceSpec:
     """The spec with all defaults filled in; BadSpec where no door can keep it."""
     if spec.type == "http":
-        options = _complete(spec.type, spec.options, HTTP_OPTIONS, HTTP_GUARANTEES)
+        options = _complete(
+            spec.type, spec.options, {**SOURCE_OPTIONS, **HTTP_OPTIONS}, HTTP_GUARANTEES
+        )
         path = options["path"]
         if path and not path.startswith("/"):
             raise BadSpec(f"path '{path}' of source 'http' must start with '/'", "path")
@@ -122,7 +129,9 @@ def check_source(spec: SourceSpec) -> SourceSpec:
             )
     else:
         cls = source_class(spec.type)
-        options = _complete(spec.type, spec.options, cls.OPTIONS, cls.GUARANTEES)
+        known = {**SOURCE_OPTIONS, **cls.OPTIONS}
+        can = _with_dedup(cls.GUARANTEES) if spec.options.get("dedup") else cls.GUARANTEES
+        options = _complete(spec.type, spec.options, known, can)
         cls.check(options)
     return SourceSpec(spec.stream, spec.type, options, spec.map)
 
@@ -160,6 +169,10 @@ def source_of(stream: str, annotation: AnnotationLike, schema: Schema | None = N
     """The spec of one `@source(...)`, checked; its mapping too where the schema is given."""
     kind, options, mapping = _elements(annotation)
     spec = check_source(SourceSpec(stream, kind, options, mapping))
+    if spec.options["dedup"]:
+        from edgewise.gateway.dedup import Dedup
+
+        Dedup.of(spec, schema)
     if schema is not None and mapping != MapSpec():  # plain JSON takes every schema
         from edgewise.gateway.mappers import check_map
 
@@ -213,7 +226,7 @@ def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -
             raise BadSpec(f"path '{path}' is taken by stream '{paths[path]}'", "path")
         if spec.map != MapSpec():
             maps[path] = spec.map
-        if options["delivery"] == Guarantee.EFFECTIVELY_ONCE.value:
+        if options["delivery"] == Guarantee.EFFECTIVELY_ONCE.value and not options["dedup"]:
             keyed.add(spec.stream)
     return replace(given, paths=paths, maps=maps, keyed=frozenset(keyed))
 
@@ -252,6 +265,12 @@ def _complete(
         options.setdefault(name, option.default or "")
     options["delivery"] = _delivery(kind, options["delivery"], guarantees).value
     return options
+
+
+def _with_dedup(can: tuple[Guarantee, ...]) -> tuple[Guarantee, ...]:
+    """What comes at least once, and each id once, comes effectively once."""
+    more = Guarantee.AT_LEAST_ONCE in can and Guarantee.EFFECTIVELY_ONCE not in can
+    return (*can, Guarantee.EFFECTIVELY_ONCE) if more else can
 
 
 def _delivery(kind: str, asked: str, possible: tuple[Guarantee, ...]) -> Guarantee:

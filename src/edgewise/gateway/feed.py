@@ -113,8 +113,7 @@ class Feed:
             if self._full:
                 logger.warning("%s goes on: there is room again", self._name)
             self._full = False
-            counter = self.stats.duplicates if got.duplicate else self.stats.accepted
-            counter[self._stream] += events.count
+            self.stats.took(self._stream, events.count, got)
             return got
 
     async def take(self, payload: bytes, *, producer: str = "", sequence: int = -1) -> bool:

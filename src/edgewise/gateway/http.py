@@ -30,7 +30,7 @@ from edgewise.event.arrow import from_arrow
 from edgewise.event.clock import Clock
 from edgewise.gateway.admit import Admission, Limits, Refused, refused_body
 from edgewise.gateway.body import Body, BodyLimits, Gone, Receive, linger
-from edgewise.gateway.intake import Arrivals, Intake
+from edgewise.gateway.intake import Arrivals, Intake, answer_of
 from edgewise.gateway.mappers import Mapper, mapper_of
 from edgewise.gateway.openapi import openapi
 from edgewise.gateway.producer import producer_of
@@ -259,13 +259,8 @@ class HttpDoor:
             return Refused(503, "full", f"no room in the log: {full}", retry_after_s=RETRY_FULL_S)
         except LogError as bad:
             return Refused(503, "log", f"the log takes nothing: {bad}", retry_after_s=RETRY_FULL_S)
-        answer: dict[str, Any] = {"accepted": events.count, "first": got.first, "end": got.end}
-        if got.duplicate:
-            answer["duplicate"] = True
-            self.stats.duplicates[stream] += events.count
-        else:
-            self.stats.accepted[stream] += events.count
-        return msgspec.json.encode(answer)
+        known = self.stats.took(stream, events.count, got)
+        return msgspec.json.encode(answer_of(events.count, known, got))
 
     def _unknown(self, stream: str) -> Refused:
         near = difflib.get_close_matches(stream[:100], self._admissions, n=1)

@@ -12,9 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import accumulate
 
 from edgewise.event.clock import Clock
 from edgewise.gateway.admit import Admission, Admitted
+from edgewise.gateway.dedup import Thinned
 from edgewise.log.api import Appended, LogWriter
 
 GROUP_ROWS_MAX = 64 * 1024
@@ -113,8 +115,8 @@ class Intake:
                     waiting.done.set_exception(bad)
             return
         offset = got.first
-        for waiting in group:
-            end = got.end if len(group) == 1 else offset + waiting.events.count
+        for waiting, count in zip(group, _counts(group, got), strict=True):
+            end = got.end if len(group) == 1 else offset + count
             if not waiting.done.done():
                 waiting.done.set_result(Appended(offset, end, got.duplicate))
             offset = end
@@ -131,3 +133,22 @@ class Intake:
         first = group[0]
         rows = self._admission.rows([w.events for w in group])
         return self._writer.append(rows, producer=first.producer, sequence=first.sequence)
+
+
+def _counts(group: list[_Waiting], got: Appended) -> list[int]:
+    """How many events of each the log took: all, unless it knew some of them."""
+    counts = [waiting.events.count for waiting in group]
+    if not isinstance(got, Thinned):
+        return counts
+    ends = list(accumulate(counts))
+    return [int(got.kept[end - n : end].sum()) for n, end in zip(counts, ends, strict=True)]
+
+
+def answer_of(count: int, known: int, got: Appended) -> dict[str, int | bool]:
+    """What the sender of `count` events is told; `known` of them the log had already."""
+    answer: dict[str, int | bool] = {"accepted": count, "first": got.first, "end": got.end}
+    if got.duplicate:
+        answer["duplicate"] = True
+    elif known:
+        answer["duplicates"] = known
+    return answer

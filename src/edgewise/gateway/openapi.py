@@ -132,6 +132,7 @@ _ACCEPTED = {
         "first": {"type": "integer", "description": "offset of the first event"},
         "end": {"type": "integer", "description": "offset after the last event"},
         "duplicate": {"type": "boolean", "description": "sent before: nothing was appended"},
+        "duplicates": {"type": "integer", "description": "events whose id the log had already"},
     },
     "required": ["accepted", "first", "end"],
 }

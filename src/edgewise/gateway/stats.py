@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from edgewise.log.api import Appended
+
 APPEND_BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
@@ -26,6 +28,14 @@ class DoorStats:
     def appended(self, seconds: float) -> None:
         self.appends[bisect_left(APPEND_BUCKETS_S, seconds)] += 1
         self.append_seconds += seconds
+
+    def took(self, stream: str, count: int, got: Appended) -> int:
+        """Counts the events of one answered append; answers how many the log had already."""
+        known = count if got.duplicate else count - (got.end - got.first)
+        self.accepted[stream] += count - known
+        if known:
+            self.duplicates[stream] += known
+        return known
 
     @property
     def accepted_total(self) -> int:

@@ -27,7 +27,7 @@ import msgspec
 
 from edgewise.errors import LogError, LogFull
 from edgewise.gateway.admit import Admission, Admitted, Refused
-from edgewise.gateway.intake import Arrivals, Intake
+from edgewise.gateway.intake import Arrivals, Intake, answer_of
 from edgewise.gateway.producer import KEY_CHARS_MAX, SEQUENCE_MAX
 from edgewise.gateway.stats import DoorStats
 from edgewise.log.api import LogWriter
@@ -156,11 +156,8 @@ class Publishing:
         finally:
             self._in_flight -= 1
             lane.stats.bytes_in_flight -= size
-        counter = lane.stats.duplicates if got.duplicate else lane.stats.accepted
-        counter[lane.stream] += events.count
-        answer = {"ack": number, "accepted": events.count, "first": got.first, "end": got.end}
-        if got.duplicate:
-            answer["duplicate"] = True
+        known = lane.stats.took(lane.stream, events.count, got)
+        answer = {"ack": number, **answer_of(events.count, known, got)}
         await self._say({**answer, "credit": self._next_credit()})
 
     def _next_credit(self) -> int:

@@ -23,11 +23,30 @@ def end_problems(app: App, text: str) -> tuple[Problem, ...]:
         for number, annotation in enumerate(stream.annotated(kind))
         if annotation.get("type") != "topic"
     ]
-    return tuple(
+    problems = tuple(
         problem
         for stream, annotation, kind, number in found
         if (problem := _problem(stream, annotation, kind, number, text)) is not None
     )
+    return problems or _disagreements(
+        [(s, a) for s, a, kind, _ in found if kind == "source"], text
+    )
+
+
+def _disagreements(found: list[tuple[Stream, Annotation]], text: str) -> tuple[Problem, ...]:
+    if not any(a.get("dedup") for _, a in found):
+        return ()
+    from edgewise.gateway.dedup import dedup_by_stream
+    from edgewise.gateway.doors import source_of
+    from edgewise.gateway.spec import BadSpec
+
+    problems = []
+    for stream in dict.fromkeys(s for s, _ in found):
+        try:
+            dedup_by_stream(source_of(s.name, a) for s, a in found if s is stream)
+        except BadSpec as bad:
+            problems.append(Problem(place_of(text, stream.name, "source", 0, "dedup"), str(bad)))
+    return tuple(problems)
 
 
 def _problem(

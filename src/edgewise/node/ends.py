@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edgewise.edge.sink import TopicSink
+from edgewise.gateway.dedup import Dedup, dedup_by_stream
 from edgewise.gateway.doors import sink_of, source_of
 from edgewise.gateway.spec import SinkSpec, SourceSpec
 from edgewise.node.apps import options
@@ -18,19 +20,22 @@ class Ends:
     sources: tuple[SourceSpec, ...]
     sinks: tuple[SinkSpec, ...]
     topics: tuple[tuple[str, TopicSink], ...]
+    dedup: Mapping[str, Dedup]  # by stream
 
     @classmethod
     def of(cls, app: App) -> Ends:
         """BadSpec or SetupError where an annotation cannot be kept."""
         found = [(s, a) for s in app.streams for a in s.annotated("sink")]
+        sources = tuple(
+            source_of(s.name, a, s.schema) for s in app.inputs for a in s.annotated("source")
+        )
         return cls(
-            sources=tuple(
-                source_of(s.name, a, s.schema) for s in app.inputs for a in s.annotated("source")
-            ),
+            sources=sources,
             sinks=tuple(
                 sink_of(s.name, a, s.schema) for s, a in found if a.get("type") != "topic"
             ),
             topics=tuple(
                 (s.name, TopicSink.of(options(a))) for s, a in found if a.get("type") == "topic"
             ),
+            dedup=dedup_by_stream(sources),
         )

@@ -21,10 +21,11 @@ from edgewise.edge.server import Edge
 from edgewise.errors import LogFull, LogLocked, SetupError
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
+from edgewise.gateway.dedup import DedupWriter
 from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
 from edgewise.gateway.drain import FileCursor
 from edgewise.gateway.http import HttpDoor
-from edgewise.log.api import CLOCK_NONE, LogConfig
+from edgewise.log.api import CLOCK_NONE, LogConfig, LogWriter
 from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.node import apps
 from edgewise.node.children import STEADY_S, Child, backoff_s
@@ -127,12 +128,13 @@ class Serving:
         return SegmentWriter.open(log, stream.schema, self.config.log, take_over=True)
 
     async def promote(self) -> None:
-        self.door = HttpDoor(self.writers, WallClock(), http_config(self.ends.sources))
+        doors = await asyncio.to_thread(self._door_writers)
+        self.door = HttpDoor(doors, WallClock(), http_config(self.ends.sources))
         self.http_port = await self.door.start(self.config.host, self.config.http_port)
         for name in self.writers:
             url = f"http://{self.config.host}:{self.http_port}/streams/{name}"
             self.steps.say("ingest", url)
-        await self._open_other_doors()
+        await self._open_other_doors(doors)
         scheme = "https" if self.config.tls else "http"
         edge_host = self.config.edge_host or self.config.host
         self.steps.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
@@ -140,12 +142,25 @@ class Serving:
         self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time())
         self.spawn(self._watch_doors(), self._retain())
 
-    async def _open_other_doors(self) -> None:
+    def _door_writers(self) -> dict[str, LogWriter]:
+        """The input logs as doors see them: where ids are declared, each is appended once."""
+        doors: dict[str, LogWriter] = dict(self.writers)
+        for stream, dedup in self.ends.dedup.items():
+            reader = SegmentReader.open(self.layout.log(stream))
+            known = DedupWriter.open(self.writers[stream], reader, dedup)
+            reader.close()
+            doors[stream] = known
+            self.steps.say(
+                "dedup", f"{stream} by {dedup.attribute}: {known.remembered} ids of the log known"
+            )
+        return doors
+
+    async def _open_other_doors(self, writers: dict[str, LogWriter]) -> None:
         schemas = {s.name: s.schema for s in self.app.streams}
         for source in self.ends.sources:
             if source.type != "http":
                 door = source_class(source.type)(
-                    source, schemas[source.stream], self.writers[source.stream], WallClock()
+                    source, schemas[source.stream], writers[source.stream], WallClock()
                 )
                 await door.start()
                 self._others.append(door)
