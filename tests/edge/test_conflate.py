@@ -1,9 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.edge.conflate import Outbox, Want
+from edgewise.edge.conflate import Outbox
 from edgewise.edge.merge import Merges, window
 from edgewise.edge.pace import Budget
+from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
@@ -373,3 +374,28 @@ def test_a_paused_topic_resumes_without_loss_from_history():
     bench.publish("A", {"v": 8})
     (update,) = bench.flush()
     assert (update.value["v"], update.meta.how.name) == (8, "UPDATE")
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(1, 400))
+def test_clients_equally_far_behind_share_what_they_would_get_alone(values, bytes_max):
+    bench = primed("A", conflate="off")
+    topic = bench.tree.get("A")
+    others = [Outbox(1024, 10_000, 100) for _ in range(3)]
+    for outbox in others:
+        outbox.attach(topic, 1)
+        outbox.take(10**9, 0)
+    for value in values:
+        change = topic.change(0, bench.offset + 1, bench.offset, {"v": value})
+        bench.offset += 1
+        for outbox, slot in topic.slots.items():
+            outbox.offer(slot, change, 0)
+    together = [outbox.take(10**9, 0) for outbox in others]
+    assert len(values) < 2 or all(frames is together[0] for frames in together)
+    alone = []
+    while not bench.outbox.idle:
+        alone += bench.outbox.take(bytes_max, 0)
+    assert [*together[0]] == alone
+    updates = [bench.view.take(codec.decode_from_server(f)) for f in alone]
+    assert [u.value["v"] for u in updates] == values
+    assert all(o.idle and o.updates_sent == len(values) + 1 for o in others)
+    assert len({o.bytes_sent for o in [*others, bench.outbox]}) == 1

@@ -12,94 +12,25 @@ everything fits, the next topic is the one with the largest weight x age / bytes
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from edgewise.edge.encode import fold_frame, snapshot_frame, step_frame, topic_frame, value_frame
-from edgewise.edge.merge import Merge
 from edgewise.edge.pace import Budget
-from edgewise.edge.topics import Change, Fold, Topic
+from edgewise.edge.slot import ANY, Slot, Want
+from edgewise.edge.topics import Change, Topic
 from edgewise.wire import codec
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Error, Gone, How, Paused, Remove, Stale
 
 SAMPLE_EVERY = 16  # updates; besides, one sample is always on its way
 SAMPLES_MAX = 64  # updates whose age is measured at the next acknowledgement
+RUNS_MAX = 16  # encodings of the way to one head that are kept
 CANDIDATES_MAX = 512  # pending topics that one choice looks at, oldest pending first
 
 
 Sample = tuple[int, int, str]  # number of the update, its capture time, its topic's first segment
-
-
-@dataclass(frozen=True, slots=True)
-class Want:
-    """How a subscription wants its topics."""
-
-    gap_us: int = 0  # shortest time between two updates of one topic
-    weight: float = 1.0
-    window: Merge | None = None
-    last: int = 0
-
-
-ANY = Want()
-
-
-class Slot:
-    """One client's place on one topic. `sent` is the change the client holds."""
-
-    __slots__ = (
-        "due_us",
-        "fold",
-        "gap_us",
-        "last",
-        "merge",
-        "paused",
-        "queued",
-        "replay_to",
-        "resumed",
-        "sent",
-        "since_us",
-        "told",
-        "topic",
-        "waits",
-        "wants",
-        "weight",
-    )
-
-    def __init__(self, topic: Topic) -> None:
-        self.topic = topic
-        self.sent: Change | None = None
-        self.fold: Fold | None = None
-        self.told = False
-        self.paused = False
-        self.waits = False  # for its rate to allow the next update
-        self.queued = 0
-        self.replay_to = 0  # changes up to this version are told as replay
-        self.resumed: tuple[How, int] | None = None  # how to tell the next value, and since where
-        self.since_us = 0  # when the client's value was overtaken
-        self.due_us = 0
-        self.wants: dict[int, Want] = {}
-        self.gap_us = 0
-        self.weight = 1.0
-        self.last = 0
-        self.merge = topic.merge
-
-    def want(self, subscription: int, want: Want | None) -> None:
-        """Overlapping subscriptions share a slot: the more demanding wish wins."""
-        if want is None:
-            self.wants.pop(subscription, None)
-        else:
-            self.wants[subscription] = want
-        wants = self.wants.values()
-        self.gap_us = min((w.gap_us for w in wants), default=0)
-        self.weight = max((w.weight for w in wants), default=1.0)
-        self.last = (
-            0 if any(not w.last for w in wants) else max((w.last for w in wants), default=0)
-        )
-        windows = [w.window for w in wants]
-        own = windows[0] if windows and all(windows) else None
-        self.merge = own or self.topic.merge
 
 
 def _anything(_path: tuple[str, ...]) -> bool:
@@ -149,6 +80,11 @@ class Outbox:
     @property
     def pending(self) -> int:
         return len(self._pending) + len(self._waiting)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits, not even for time to pass."""
+        return not (self._pending or self._control or self._waiting)
 
     def ready(self, now_us: int) -> bool:
         """Whether `take` would give anything."""
@@ -261,22 +197,29 @@ class Outbox:
         if slot.told:
             self.say(codec.encode(Stale(slot.topic.alias, since_us)))
 
-    def take(self, bytes_max: int, now_us: int) -> list[bytes]:
+    def take(self, bytes_max: int, now_us: int) -> Sequence[bytes]:
         """Frames for one write: at least one when there is any, then up to `bytes_max`."""
         out: list[bytes] = []
         pending = self._pending
-        if len(pending) == 1 and not self._control and self.budget is None and not self._waiting:
+        plain = self.budget is None and not self._waiting and self.control_bytes < bytes_max
+        if plain and len(pending) <= 1:
             # One topic for many clients is the common case, and the hot one.
-            _, (slot, change) = pending.popitem()
-            self._emit(slot, change, out, now_us)
-            self.bytes_sent += len(out[-1])
+            if self._control:
+                self._answers(bytes_max, out)
+            if pending:
+                _, (slot, change) = pending.popitem()
+                self._emit(slot, change, out, now_us)
             return out
-        size = 0
-        while self._control and size < bytes_max:
-            frame = self._control.popleft()
-            self.control_bytes -= len(frame)
-            size += len(frame)
-            out.append(frame)
+        if plain and not self._control:
+            run = self._run(bytes_max)
+            if run:
+                return run
+        self._choose(bytes_max, now_us, out)
+        return out
+
+    def _choose(self, bytes_max: int, now_us: int, out: list[bytes]) -> None:
+        """What fits, by urgency when not everything does."""
+        size = self._answers(bytes_max, out)
         self._wake(now_us)
         updates_max = 1 << 60
         if self.budget is not None:
@@ -286,16 +229,51 @@ class Outbox:
         while self._pending and size < bytes_max and updates < updates_max:
             for key in self._order(bytes_max - size, now_us):
                 slot, change = self._pending.pop(key)
-                start = len(out)
-                self._emit(slot, change, out, now_us)
-                size += sum(map(len, out[start:]))
+                size += self._emit(slot, change, out, now_us)
                 updates += 1
                 if size >= bytes_max or updates >= updates_max:
                     break
         if self.budget is not None:
             self.budget.spend(size, updates)
+
+    def _answers(self, bytes_max: int, out: list[bytes]) -> int:
+        size, control = 0, self._control
+        while control and size < bytes_max:
+            frame = control.popleft()
+            size += len(frame)
+            out.append(frame)
+        self.control_bytes -= size
         self.bytes_sent += size
-        return out
+        return size
+
+    def _run(self, bytes_max: int) -> tuple[bytes, ...]:
+        """All that waits, when it is one unconflated topic: clients that are equally far behind
+        share it. Empty when this is not the case.
+        """
+        pending = self._pending
+        slot, _ = next(iter(pending.values()))
+        topic, base, count = slot.topic, slot.sent, len(pending)
+        last = topic.head
+        if (
+            base is None
+            or last is None
+            or not slot.told
+            or slot.queued != count
+            or last.version - base.version != count
+            or base.version < slot.replay_to
+            or topic.size * count > bytes_max
+        ):
+            return ()
+        frames = last.runs.get(base.version)
+        if frames is None:
+            changes = [base, *(c for _, c in pending.values() if c is not None)]
+            frames = tuple(step_frame(topic, a, b) for a, b in itertools.pairwise(changes))
+            if len(last.runs) < RUNS_MAX:
+                last.runs[base.version] = frames
+        pending.clear()
+        slot.queued = 0
+        self._sent(slot, last, sum(map(len, frames)), count)
+        return frames
 
     def acknowledged(self, updates: int) -> Iterator[Sample]:
         """The samples among the first `updates` updates of this session."""
@@ -305,19 +283,18 @@ class Outbox:
     def _order(self, room: int, now_us: int) -> list[Hashable]:
         """In order of arrival when all fit, else by weight x age / bytes."""
         keys: list[Hashable] = []
-        seen: set[int] = set()
+        first: dict[int, Hashable] = {}
         total = 0
         for key, (slot, _) in self._pending.items():
-            if slot.topic.alias in seen:
-                continue  # what may not be conflated stays in order within its topic
-            seen.add(slot.topic.alias)
             keys.append(key)
+            first.setdefault(slot.topic.alias, key)
             total += slot.topic.size
             if len(keys) >= CANDIDATES_MAX:
                 break
-        if total <= room:
+        if total <= room or len(first) == 1:
             return keys
-        return sorted(keys, key=lambda k: -self._urgency(self._pending[k][0], now_us))
+        # What may not be conflated stays in order within its topic: only the first may be chosen.
+        return sorted(first.values(), key=lambda k: -self._urgency(self._pending[k][0], now_us))
 
     @staticmethod
     def _urgency(slot: Slot, now_us: int) -> float:
@@ -350,40 +327,65 @@ class Outbox:
         slot.queued += 1
         self._pending[slot.topic.alias, change.version] = (slot, change)
 
-    def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> None:
+    def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> int:
         topic = slot.topic
-        if change is None and slot.paused:
-            out.append(codec.encode(Paused(topic.alias, Code.QUEUE_FULL)))
-            return
-        if not slot.told:
-            out.append(topic_frame(topic))
+        if slot.gap_us:
+            slot.due_us = now_us + slot.gap_us
+        if not slot.told or slot.paused:
+            return self._emit_around(slot, change, out)
         held = topic.head if change is None else change
         assert held is not None, "a topic is only pending when it has a value"
         frame = self._frame(slot, change, held)
         out.append(frame)
         size = len(frame)
         topic.size = size
-        topic.sent_updates += 1
-        topic.sent_bytes += size
-        self.updates_sent += 1
+        self._sent(slot, held, size, 1)
+        return size
+
+    def _emit_around(self, slot: Slot, change: Change | None, out: list[bytes]) -> int:
+        """First sight of a topic, or its last before a pause."""
+        topic, start = slot.topic, len(out)
+        if change is None and slot.paused:
+            out.append(codec.encode(Paused(topic.alias, Code.QUEUE_FULL)))
+            return len(out[-1])
         if not slot.told:
-            slot.told = True
-            if topic.stale_us:
-                out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
-        elif not self._samples or (
-            not self.updates_sent % SAMPLE_EVERY and len(self._samples) < SAMPLES_MAX
+            out.append(topic_frame(topic))
+        held = topic.head if change is None else change
+        assert held is not None, "a topic is only pending when it has a value"
+        out.append(self._frame(slot, change, held))
+        topic.size = len(out[-1])
+        if topic.stale_us and not slot.told:
+            out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
+        size = sum(map(len, out[start:]))
+        self._sent(slot, held, size, 1)
+        slot.told = True
+        return size
+
+    def _sent(self, slot: Slot, held: Change, size: int, count: int) -> None:
+        topic = slot.topic
+        topic.sent_updates += count
+        topic.sent_bytes += size
+        self.bytes_sent += size
+        before = self.updates_sent
+        self.updates_sent = updates = before + count
+        if slot.told and (
+            not self._samples
+            or (
+                updates // SAMPLE_EVERY != before // SAMPLE_EVERY
+                and len(self._samples) < SAMPLES_MAX
+            )
         ):
             # First sight of a topic says how old its value is, not how long we took.
-            self._samples.append((self.updates_sent, held.at_us, topic.segments[0]))
+            self._samples.append((updates, held.at_us, topic.segments[0]))
         slot.sent = held
-        if slot.gap_us:
-            slot.due_us = now_us + slot.gap_us
 
     def _frame(self, slot: Slot, change: Change | None, held: Change) -> bytes:
         topic = slot.topic
         base = slot.sent
         if change is not None:
             slot.queued -= 1
+            if base is not None and change.version > slot.replay_to:
+                return change.frames.get(base.version) or step_frame(topic, base, change)
             if change.version <= slot.replay_to and slot.sent is not None:
                 value = change.value if topic.merge is None else topic.merge.show(change.input)
                 return value_frame(

@@ -85,12 +85,12 @@ def _encode_step(topic: Topic, base: Change, change: Change) -> bytes:
             topic, change, How.UPDATE, start=base.to, count=count, value=change.value
         )
     place = (topic.alias, change.to - base.to, count, change.at_us - base.at_us)
-    value = codec.raw(change.value)
     delta = diff(topic.policy.kind, base.value, change.value)
-    if delta is not None:
-        packed = codec.raw(delta)
-        if _size(packed) < _size(value):
-            return codec.encode(frames.Delta(*place, packed))
+    if delta is None:
+        return codec.encode(frames.Next(*place, change.value))
+    value, packed = codec.raw(change.value), codec.raw(delta)
+    if _size(packed) < _size(value):
+        return codec.encode(frames.Delta(*place, packed))
     return codec.encode(frames.Next(*place, value))
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edgewise.edge.conflate import ANY, Outbox, Want
+from edgewise.edge.conflate import Outbox
 from edgewise.edge.merge import Merges
-from edgewise.edge.topics import Policy, SelectorIndex, Topic, TopicTree
+from edgewise.edge.slot import ANY, Want
+from edgewise.edge.topics import Change, Policy, SelectorIndex, Topic, TopicTree
 from edgewise.errors import ProtocolError
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Gone
@@ -52,17 +53,22 @@ class Fanout:
             topic = self.tree.create(path, policy, self.merges.of(policy.conflate))
             topic.whole_from = whole_from
         change = topic.change(epoch, offset + 1, at_us, value, key)
-        self.published += 1
-        self.tree.touch(topic, now_us)
-        if topic.stale_us:
-            self._mark_stale(topic, 0)
+        self.changed(topic, change, now_us)
         if fresh:
             self._welcome(topic)
-        else:
-            for outbox, slot in topic.slots.items():
-                outbox.offer(slot, change, now_us)
-                self.dirty[outbox] = None
         return topic
+
+    def changed(self, topic: Topic, change: Change, now_us: int) -> None:
+        """A topic that exists has a new head: offer it to everybody who sees the topic."""
+        self.published += 1
+        if topic.timed:
+            self.tree.touch(topic, now_us)
+        if topic.stale_us:
+            self._mark_stale(topic, 0)
+        dirty = self.dirty
+        for outbox, slot in topic.slots.items():
+            outbox.offer(slot, change, now_us)
+            dirty[outbox] = None
 
     def remove(self, path: str, reason: Gone = Gone.REMOVED) -> bool:
         topic = self.tree.remove(path)

@@ -51,7 +51,12 @@ class Principal:
 
     def may_publish(self, path: tuple[str, ...]) -> bool:
         # The server's own topics belong to the server, whatever a token says.
-        return not path[0].startswith("$") and any(selects(s, path) for s in self.publish)
+        if path[0].startswith("$"):
+            return False
+        for selector in self.publish:  # noqa: SIM110 - a generator costs more than the answer
+            if selects(selector, path):
+                return True
+        return False
 
     def may_request(self, path: tuple[str, ...]) -> bool:
         return any(selects(s, path) for s in self.request)

@@ -33,6 +33,7 @@ from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.emulated import PollCarrier, no_session, unpack
 from edgewise.edge.transports.http import Request, Response, problem
+from edgewise.edge.transports.websocket import Packer
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
@@ -78,6 +79,7 @@ class Edge:
         )
         self.telemetry = Telemetry()
         self.now_us = now_us
+        self.pack = Packer()
         self.tick_us = 0
         self._round_us = 0
         self.carriers: dict[Outbox, Carrier] = {}
@@ -213,25 +215,34 @@ class Edge:
             pending=sum(o.pending for o in live),
         )
 
-    def flush_soon(self, *, at_once: bool = False) -> None:
-        """After this turn of the loop; a quiet edge that was asked something answers at once."""
+    def flush_due(self, now_us: int) -> None:
+        """A client spoke: a quiet edge answers at once."""
+        if self._flush_handle is None and self.fanout.dirty:
+            if now_us - self._round_us >= self.tick_us:
+                self._flush_dirty(now_us)
+            else:
+                self.flush_soon()
+
+    def flush_soon(self) -> None:
+        """After this turn of the loop, or when the tick is over."""
         if self._flush_handle is not None or self._loop is None or not self.fanout.dirty:
             return
         wait_us = self._round_us + self.tick_us - now_us()
         if wait_us > 0:
             # Many updates within one tick share one write per session.
             self._flush_handle = self._loop.call_later(wait_us / 1_000_000, self._flush)
-        elif at_once:
-            self._flush()
         else:
             self._flush_handle = self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_handle = None
+        self._flush_dirty(now_us())
+
+    def _flush_dirty(self, now: int) -> None:
         dirty, self.fanout.dirty = self.fanout.dirty, {}
-        now = now_us()
+        carriers = self.carriers
         for outbox in dirty:
-            carrier = self.carriers.get(outbox)
+            carrier = carriers.get(outbox)
             if carrier is not None:
                 carrier.flush(now)
         # A quiet edge flushes at once; a busy one collects for a few rounds' worth of time.

@@ -7,18 +7,20 @@ the outbox like everything else, so a client that does not read its answers is b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.conflate import Outbox, Want
+from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, Principal
 from edgewise.edge.merge import window
 from edgewise.edge.pace import Budget
+from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, Topic
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import frames
+from edgewise.wire.codec import encode
 from edgewise.wire.codes import MEANING, Code
 from edgewise.wire.paths import parse_path, parse_selector
 from edgewise.wire.session import Session as Grammar
@@ -90,7 +92,7 @@ class Session:
             act(self, frame, now_us)
         self._settle()
 
-    def take(self, bytes_max: int, now_us: int) -> list[bytes]:
+    def take(self, bytes_max: int, now_us: int) -> Sequence[bytes]:
         return self.outbox.take(bytes_max, now_us)
 
     def tick(self, now_us: int) -> None:
@@ -257,11 +259,18 @@ class Session:
             path = topic.segments if topic is not None else parse_path(frame.path)
             if not self.principal.may_publish(path):
                 raise_forbidden("publish", frame.path)
-            self._put(frame, topic, now_us)
+            head = topic.head if topic is not None else None
+            if topic is None or head is None or frame.options.remove or frame.options.key:
+                self._put(frame, topic, now_us)
+            else:
+                value = _fitting(topic.policy.kind, frame.value, frame.path)
+                change = topic.change(head.epoch, head.to + 1, now_us, value)
+                self._fanout.changed(topic, change, now_us)
         except ProtocolError as error:
             self.refuse(frame.id, error.code, error.reason)
         else:
-            self._grammar.send(frames.Reply(frame.id))
+            # `_settle` has emptied the grammar's queue, so nothing is overtaken.
+            self.outbox.say(encode(frames.Reply(frame.id)))
 
     def _put(self, frame: frames.Publish, topic: Topic | None, now_us: int) -> None:
         options = frame.options

@@ -47,10 +47,11 @@ class Policy:
 class Change:
     """One update. `value` is the topic's state after it, `input` what came in.
 
-    `frames` caches encodings by the version of the base they start from.
+    `frames` caches encodings by the version of the base they start from, `runs` those of all
+    changes from a base up to this one.
     """
 
-    __slots__ = ("at_us", "epoch", "frames", "input", "to", "value", "version")
+    __slots__ = ("at_us", "epoch", "frames", "input", "runs", "to", "value", "version")
 
     def __init__(
         self, version: int, epoch: int, to: int, at_us: int, *, value: Any, arrived: Any
@@ -62,6 +63,7 @@ class Change:
         self.value = value
         self.input = arrived
         self.frames: dict[Hashable, bytes] = {}
+        self.runs: dict[int, tuple[bytes, ...]] = {}
 
 
 class Fold:
@@ -106,20 +108,24 @@ class Topic:
     __slots__ = (
         "alias",
         "armed_us",
+        "composed",
         "conflatable",
         "deadline_us",
         "folds",
         "head",
         "history",
+        "keep",
         "merge",
         "path",
         "policy",
+        "replays",
         "segments",
         "sent_bytes",
         "sent_updates",
         "size",
         "slots",
         "stale_us",
+        "timed",
         "whole_from",
     )
 
@@ -136,6 +142,10 @@ class Topic:
         self.segments = segments
         self.policy = policy
         self.conflatable = policy.conflatable
+        self.replays = policy.replays
+        self.keep = max(1, policy.keep)
+        self.composed = policy.kind in {TopicKind.TABLE, TopicKind.SERIES}
+        self.timed = bool(policy.ttl_ms or policy.stale_ms)
         self.merge = merge
         self.head: Change | None = None
         self.slots: dict[Any, Any] = {}
@@ -157,16 +167,18 @@ class Topic:
         if self.merge is not None:
             arrived = self.merge.lift(value)
             value = arrived if before is None else self.merge.merge(before, arrived)
-        else:
+        elif self.composed:
             value = compose(self.policy, before, value, at_us, key)
-        if old is not None and self.conflatable:
-            old.frames = {}
-        for fold in self.folds.values():
+        if old is not None:
+            old.runs = {}
+            if self.conflatable:
+                old.frames = {}
+        for fold in self.folds.values() if self.folds else ():
             lifted = arrived if fold.merge is self.merge else fold.merge.lift(value)
             fold.value = fold.merge.merge(fold.value, lifted)
             fold.frame = None
         self.head = Change(version, epoch, to, at_us, value=value, arrived=arrived)
-        if self.policy.replays:
+        if self.replays:
             self._remember(self.head)
         return self.head
 
@@ -195,7 +207,7 @@ class Topic:
         if self.whole_from < 0:
             self.whole_from = change.to - 1
         self.history.append(change)
-        if len(self.history) > max(1, self.policy.keep):
+        if len(self.history) > self.keep:
             self.whole_from = self.history.popleft().to
 
 

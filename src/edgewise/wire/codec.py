@@ -18,8 +18,7 @@ _from_client: Callable[[bytes], FromClient] = msgspec.msgpack.Decoder(FromClient
 _from_server: Callable[[bytes], FromServer] = msgspec.msgpack.Decoder(FromServer).decode
 
 
-def encode(frame: Frame | Any) -> bytes:
-    return _encode(frame)
+encode: Callable[[Frame | Any], bytes] = _encode
 
 
 def raw(value: object) -> msgspec.Raw:
@@ -28,7 +27,8 @@ def raw(value: object) -> msgspec.Raw:
 
 
 def decode_from_client(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromClient:
-    _check_size(data, bytes_max)
+    if len(data) > bytes_max:
+        raise _too_large(data, bytes_max)
     try:
         return _from_client(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -36,15 +36,15 @@ def decode_from_client(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromCli
 
 
 def decode_from_server(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromServer:
-    _check_size(data, bytes_max)
+    if len(data) > bytes_max:
+        raise _too_large(data, bytes_max)
     try:
         return _from_server(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(Code.BAD_FRAME, f"not a server frame: {error}") from error
 
 
-def _check_size(data: bytes, bytes_max: int) -> None:
-    if len(data) > bytes_max:
-        raise ProtocolError(
-            Code.FRAME_TOO_LARGE, f"a frame of {len(data)} bytes; the limit is {bytes_max}"
-        )
+def _too_large(data: bytes, bytes_max: int) -> ProtocolError:
+    return ProtocolError(
+        Code.FRAME_TOO_LARGE, f"a frame of {len(data)} bytes; the limit is {bytes_max}"
+    )

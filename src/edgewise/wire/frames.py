@@ -80,8 +80,8 @@ class PublishOptions(Struct, omit_defaults=True, frozen=True):
     key: str = ""
 
 
-class _Frame(Struct, array_like=True, frozen=True):
-    pass
+class _Frame(Struct, array_like=True, frozen=True, gc=False):
+    pass  # gc: decoded bytes hold no cycles
 
 
 class Hello(_Frame, frozen=True, tag=1):

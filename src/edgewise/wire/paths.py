@@ -33,7 +33,7 @@ def selects(selector: tuple[str, ...], path: tuple[str, ...]) -> bool:
         return False
     if selector[-1] == "#":
         head = selector[:-1]
-        return len(path) >= len(head) and _pairwise(head, path[: len(head)])
+        return not head or (len(path) >= len(head) and _pairwise(head, path[: len(head)]))
     return len(path) == len(selector) and _pairwise(selector, path)
 
 

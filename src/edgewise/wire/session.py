@@ -8,8 +8,8 @@ A frame without an entry is the peer's fault and ends the session with a CLOSE t
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec
@@ -78,6 +78,10 @@ class Session:
         self.state = State.NEW
         self.close: Close | None = None
         self._bytes_max = frame_bytes_max
+        self._decode: Callable[[bytes, int], Frame] = (
+            codec.decode_from_client if side is Side.SERVER else codec.decode_from_server
+        )
+        self._row = TRANSITIONS[side][State.NEW]
         self._out: list[bytes] = []
 
     def receive(self, data: bytes) -> Frame | None:
@@ -85,14 +89,15 @@ class Session:
         if self.state is State.CLOSED:
             return None
         try:
-            frame = self._decode(data)
-            after = self._after(frame)
+            frame = self._decode(data, self._bytes_max)
+            after = self._row.get(type(frame)) or self._refused(frame)
         except ProtocolError as error:
             self.end(error.code, error.reason)
             raise
-        self.state = after
-        if isinstance(frame, Close):
-            self.close = frame
+        if after is not self.state:
+            self._become(after)
+            if isinstance(frame, Close):
+                self.close = frame
         return frame
 
     def send(self, frame: Frame) -> None:
@@ -104,24 +109,22 @@ class Session:
         if self.state is not State.CLOSED:
             self.close = Close(int(code), reason)
             self._out.append(codec.encode(self.close))
-            self.state = State.CLOSED
+            self._become(State.CLOSED)
 
     def data_to_send(self) -> list[bytes]:
         """One transport message each."""
+        if not self._out:
+            return []
         out, self._out = self._out, []
         return out
 
-    def _after(self, frame: Frame) -> State:
-        after = TRANSITIONS[self.side][self.state].get(type(frame))
-        if after is None:
-            early = self.side is Side.SERVER and self.state is State.NEW
-            raise ProtocolError(
-                Code.HELLO_EXPECTED if early else Code.BAD_FRAME,
-                f"{type(frame).__name__.upper()} is not allowed when {self.state.value}",
-            )
-        return after
+    def _become(self, state: State) -> None:
+        self.state = state
+        self._row = TRANSITIONS[self.side][state]
 
-    def _decode(self, data: bytes) -> Frame:
-        if self.side is Side.SERVER:
-            return codec.decode_from_client(data, self._bytes_max)
-        return codec.decode_from_server(data, self._bytes_max)
+    def _refused(self, frame: Frame) -> NoReturn:
+        early = self.side is Side.SERVER and self.state is State.NEW
+        raise ProtocolError(
+            Code.HELLO_EXPECTED if early else Code.BAD_FRAME,
+            f"{type(frame).__name__.upper()} is not allowed when {self.state.value}",
+        )

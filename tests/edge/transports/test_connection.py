@@ -10,6 +10,7 @@ from edgewise.edge.session import Session
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.http import problem
+from edgewise.edge.transports.websocket import Packer
 
 
 class Recorder(asyncio.Transport):
@@ -46,6 +47,7 @@ class Host:
         self.fanout = Fanout(TopicTree(10))
         self.gate = Gate()
         self.clock = 0
+        self.pack = Packer()
 
     def now_us(self):
         return self.clock
@@ -65,8 +67,11 @@ class Host:
     def upgrade_refused(self, _headers):
         return None
 
-    def flush_soon(self, *, at_once=False):
-        self.flush = at_once
+    def flush_soon(self):
+        self.flush = "soon"
+
+    def flush_due(self, _now_us):
+        self.flush = "due"
 
 
 def connected(**config):

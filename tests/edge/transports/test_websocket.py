@@ -5,7 +5,7 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from edgewise.edge.transports.websocket import WebSocket, pack
+from edgewise.edge.transports.websocket import Packer, WebSocket, pack
 
 
 def joined(limit=100_000):
@@ -25,6 +25,15 @@ def test_packed_frames_are_what_a_websocket_client_reads(sizes):
     messages = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     client.receive_data(pack(messages))
     assert [bytes(e.data) for e in client.events_received()] == messages
+
+
+@given(st.lists(st.sampled_from([(b"a",), (b"b",), (b"a", b"b"), (b"b", b"a"), (b"a" * 300,)])))
+def test_what_goes_to_many_clients_in_turn_is_packed_once_and_rightly(turns):
+    packer = Packer()
+    for frames in turns:
+        assert packer(frames) == pack(frames)
+        assert packer(frames) is packer(frames)
+        assert packer([*frames, b"c"]) == pack([*frames, b"c"])
 
 
 def test_fragments_are_joined_and_text_is_noticed():

@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Protocol, cast
 
@@ -19,7 +19,7 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.session import Session
 from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, pack_events
 from edgewise.edge.transports.http import BadRequest, Parser, Request, Response, problem
-from edgewise.edge.transports.websocket import WebSocket, pack
+from edgewise.edge.transports.websocket import Packer, WebSocket
 from edgewise.wire.codes import Code
 
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
@@ -31,13 +31,15 @@ class Host(Protocol):
 
     config: EdgeConfig
     now_us: Callable[[], int]
+    pack: Packer
 
     def joined(self, connection: Connection) -> bool: ...
     def left(self, connection: Connection) -> None: ...
     def open_session(self, carrier: Connection) -> Session | None: ...
     def request(self, connection: Connection, request: Request) -> None: ...
     def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
-    def flush_soon(self, *, at_once: bool = False) -> None: ...
+    def flush_soon(self) -> None: ...
+    def flush_due(self, now_us: int) -> None: ...
 
 
 class Connection(asyncio.Protocol):
@@ -47,12 +49,13 @@ class Connection(asyncio.Protocol):
         self.waits_for: object = None  # the long-poll session whose answer is due here
         self._host = host
         self._config = host.config
+        self._flush_bytes = host.config.flush_bytes
         self._transport: asyncio.Transport | None = None
         self._parser: Parser | None = Parser(
             self._config.head_bytes_max, self._config.frame_bytes_max
         )
         self._websocket: WebSocket | None = None
-        self._pack: Callable[[list[bytes]], bytes] = pack
+        self._pack: Callable[[Sequence[bytes]], bytes] = host.pack
         self._asked: list[Request] = []
         self._writable = True
         self._later: asyncio.TimerHandle | None = None
@@ -102,18 +105,18 @@ class Connection(asyncio.Protocol):
         if session is None or transport is None or not self._writable:
             return
         outbox = session.outbox
-        if outbox.ready(now_us):
-            if transport.is_closing():
-                return
-            more = True
-            while more:
-                data = self._pack(outbox.take(self._config.flush_bytes, now_us))
-                self.bytes_sent += len(data)
-                transport.write(data)
-                more = self._writable and outbox.ready(now_us)
-        wake_us = outbox.wake_us()
-        if wake_us:
-            self._wake_later(wake_us, now_us)
+        frames = outbox.take(self._flush_bytes, now_us)
+        if frames and transport.is_closing():
+            return
+        while frames:
+            data = self._pack(frames)
+            self.bytes_sent += len(data)
+            transport.write(data)
+            if outbox.idle or not self._writable:
+                break
+            frames = outbox.take(self._flush_bytes, now_us)
+        if not outbox.idle:
+            self._wake_later(outbox.wake_us(), now_us)
         if session.closed is not None and not outbox.control_bytes:
             self._finish()
 
@@ -232,10 +235,11 @@ class Connection(asyncio.Protocol):
         now = self._host.now_us()
         for message in websocket.receive(data):
             session.receive(message, now)
-        if websocket.bad_text and session.closed is None:
-            session.end(Code.BAD_FRAME, "a text message; frames are binary")
-        self._send_protocol_bytes()
-        self._host.flush_soon(at_once=True)
+        if websocket.judged:
+            if websocket.bad_text and session.closed is None:
+                session.end(Code.BAD_FRAME, "a text message; frames are binary")
+            self._send_protocol_bytes()
+        self._host.flush_due(now)
 
     def _send_protocol_bytes(self) -> None:
         websocket, transport = self._websocket, self._transport

@@ -11,7 +11,7 @@ conflated as for any slow client.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Protocol
 
@@ -114,7 +114,7 @@ class PollCarrier:
                 self._answer(self.session.take(self._config.flush_bytes, self._since_us))
         self.over = True
 
-    def _answer(self, frames: list[bytes]) -> None:
+    def _answer(self, frames: Sequence[bytes]) -> None:
         waiter, self._waiter = self._waiter, None
         assert waiter is not None
         body = _pack(frames)

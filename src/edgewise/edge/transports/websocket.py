@@ -8,6 +8,7 @@ the same bytes serve every client; deltas do what compression would.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
@@ -25,10 +26,25 @@ _MEDIUM = struct.Struct("!BBH").pack
 _LARGE = struct.Struct("!BBQ").pack
 
 
-def pack(frames: list[bytes]) -> bytes:
-    """Many frames for one write."""
-    if len(frames) == 1 and len(frames[0]) < 126:
-        return _SMALL[len(frames[0])] + frames[0]
+class Packer:
+    """Many frames for one write. What goes to many clients in turn is packed once."""
+
+    __slots__ = ("_last", "_packed")
+
+    def __init__(self) -> None:
+        self._last: object = None
+        self._packed = b""
+
+    def __call__(self, frames: Sequence[bytes]) -> bytes:
+        last = frames[0] if len(frames) == 1 else frames
+        if last is not self._last:
+            self._packed = pack(frames)
+            # Only what is shared and cannot change: a frame, or a tuple of them.
+            self._last = last if type(last) is not list else None
+        return self._packed
+
+
+def pack(frames: Sequence[bytes]) -> bytes:
     parts: list[bytes] = []
     for frame in frames:
         size = len(frame)
@@ -54,8 +70,10 @@ class WebSocket:
         self._bytes_max = message_bytes_max
         self._parts: list[bytes] = []
         self._rest = b""
+        self._plain = False  # open, and between two messages
         self.accepted = False
         self.bad_text = False
+        self.judged = False  # the library saw something: it may have bytes to send
 
     @property
     def over(self) -> bool:
@@ -64,6 +82,18 @@ class WebSocket:
 
     def receive(self, data: bytes) -> list[bytes]:
         """Whole binary messages."""
+        if self._plain:
+            # One plain frame per read is what a client in conversation sends.
+            end = len(data)
+            if end > 6 and data[0] == _PLAIN:
+                short = data[1]
+                if short - 0x80 == end - 6 < 126:
+                    return [apply_mask(data[6:], data[2:6])]
+                if short == 0xFE and (data[2] << 8 | data[3]) == end - 8 <= self._bytes_max:
+                    return [apply_mask(data[8:], data[4:8])]
+        return self._receive_any(data)
+
+    def _receive_any(self, data: bytes) -> list[bytes]:
         messages: list[bytes] = []
         if not self.accepted:
             head, end, data = data.partition(b"\r\n\r\n")
@@ -89,6 +119,8 @@ class WebSocket:
                 self._judge(frame, messages)
             at = start + size
         self._rest = data[at:]
+        idle = not self._rest and not self._parts and not self.over
+        self._plain = idle and self._bytes_max >= 126
         return messages
 
     def receive_eof(self) -> None:
@@ -96,13 +128,16 @@ class WebSocket:
 
     def data_to_send(self) -> list[bytes]:
         """Handshake, pongs and closes; an empty item means: end the stream."""
+        self.judged = False
         return self._protocol.data_to_send()
 
     def close(self, code: int, reason: str) -> None:
+        self._plain = False
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, reason.encode()[:120].decode(errors="ignore"))
 
     def _judge(self, data: bytes, messages: list[bytes]) -> None:
+        self.judged = True
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):

@@ -1,0 +1,79 @@
+"""One client's place on one topic: what it holds, what it wants, how far it is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgewise.edge.merge import Merge
+from edgewise.edge.topics import Change, Fold, Topic
+from edgewise.wire.frames import How
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """How a subscription wants its topics."""
+
+    gap_us: int = 0  # shortest time between two updates of one topic
+    weight: float = 1.0
+    window: Merge | None = None
+    last: int = 0
+
+
+ANY = Want()
+
+
+class Slot:
+    """One client's place on one topic. `sent` is the change the client holds."""
+
+    __slots__ = (
+        "due_us",
+        "fold",
+        "gap_us",
+        "last",
+        "merge",
+        "paused",
+        "queued",
+        "replay_to",
+        "resumed",
+        "sent",
+        "since_us",
+        "told",
+        "topic",
+        "waits",
+        "wants",
+        "weight",
+    )
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.sent: Change | None = None
+        self.fold: Fold | None = None
+        self.told = False
+        self.paused = False
+        self.waits = False  # for its rate to allow the next update
+        self.queued = 0
+        self.replay_to = 0  # changes up to this version are told as replay
+        self.resumed: tuple[How, int] | None = None  # how to tell the next value, and since where
+        self.since_us = 0  # when the client's value was overtaken
+        self.due_us = 0
+        self.wants: dict[int, Want] = {}
+        self.gap_us = 0
+        self.weight = 1.0
+        self.last = 0
+        self.merge = topic.merge
+
+    def want(self, subscription: int, want: Want | None) -> None:
+        """Overlapping subscriptions share a slot: the more demanding wish wins."""
+        if want is None:
+            self.wants.pop(subscription, None)
+        else:
+            self.wants[subscription] = want
+        wants = self.wants.values()
+        self.gap_us = min((w.gap_us for w in wants), default=0)
+        self.weight = max((w.weight for w in wants), default=1.0)
+        self.last = (
+            0 if any(not w.last for w in wants) else max((w.last for w in wants), default=0)
+        )
+        windows = [w.window for w in wants]
+        own = windows[0] if windows and all(windows) else None
+        self.merge = own or self.topic.merge
