@@ -18,6 +18,7 @@ from edgewise.engines.kernel import (
     batches,
     calls,
     cron,
+    index,
     java,
     ondemand,
     patterns,
@@ -31,7 +32,13 @@ from edgewise.engines.kernel import (
 from edgewise.engines.kernel.api import KernelStats, OutRow, Run
 from edgewise.engines.kernel.bodies import bodies
 from edgewise.engines.kernel.feed_code import write_feeder
-from edgewise.engines.kernel.index_code import filter_index
+from edgewise.engines.kernel.index_code import (
+    Filters,
+    Reader,
+    filter_index,
+    find_text,
+    write_index,
+)
 from edgewise.engines.kernel.join_code import JoinQuery
 from edgewise.engines.kernel.page import TAP, Page
 from edgewise.engines.kernel.pair_code import PairQuery, pair_of
@@ -61,6 +68,7 @@ SPACE: dict[str, Any] = {
     "tab": tables,
     "acc": aggregation,
     "cron": cron,
+    "index": index,
     "f32": java.f32,
     "deque": deque,
     "arrange": selector.arrange,
@@ -250,21 +258,17 @@ def entries(code: AnyQuery, stream: str) -> list[str]:
 def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
     w = page.writer
     w.line()
-    readers = [(codes[q.name], entries(codes[q.name], stream)) for q in page.readers(stream)]
-    index = None if any(q.partition for q in page.readers(stream)) else filter_index(readers)
-    if index is not None:
-        w.line(f"{page.stream_name(stream)}_rest = ({''.join(f'{e}, ' for e in index[2])})")
-        w.line(f"{page.stream_name(stream)}_index = {{")
-        for value, listed in index[1].items():
-            w.line(f"    {value!r}: ({''.join(f'{e}, ' for e in listed)}),")
-        w.line("}")
+    readers = _readers(page, stream, codes)
+    found = filter_index(readers)
+    if found is not None:
+        write_index(page, page.stream_name(stream), found)
     with w.block(f"def {page.stream_name(stream)}(S, chunk)"):
         guard = page.guard(stream)
         if not guard:
-            _hand_on(page, stream, codes, index)
+            _hand_on(page, stream, readers, found)
             return
         with w.block("try"):
-            _hand_on(page, stream, codes, index)
+            _hand_on(page, stream, readers, found)
         with w.block(f"except {guard} as why"):
             w.line(f"rt.fault({stream!r})")
             if page.has_stream(f"!{stream}"):
@@ -274,25 +278,34 @@ def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
                 w.line(f"emit({f'!{stream}'!r}, chunk)")
 
 
-def _hand_on(page: Page, stream: str, codes: dict[str, Any], index: Any) -> None:
-    """A chunk to all that read the stream, in the order they are written."""
-    w = page.writer
-    if index is not None:
-        name = page.stream_name(stream)
-        with w.block("if len(chunk) == 1"):
-            with w.block(f"for q in {name}_index.get(chunk[0][2][{index[0]}], {name}_rest)"):
-                w.line("q(S, chunk)")
-            w.line("return")
+def _readers(page: Page, stream: str, codes: dict[str, Any]) -> list[Reader]:
+    """The functions that take a chunk of this stream, in the order they are written."""
+    found: list[Reader] = []
     called: set[str] = set()
     for query in page.readers(stream):
-        scope = page.scopes[query.partition]
-        if scope.partition is None or isinstance(codes[query.name], PairQuery):
-            for entry in entries(codes[query.name], stream):
-                w.line(f"{entry}(S, chunk)")
+        scope, code = page.scopes[query.partition], codes[query.name]
+        if scope.partition is None or isinstance(code, PairQuery):
+            found.append((code, entries(code, stream)))
         elif scope.name not in called:
             called.add(scope.name)
-            w.line(f"{scope.name}_of_{local(stream)}(S, chunk)")
-    for kept in page.app.aggregations:
-        if kept.input.stream == stream and kept.name in page.stores:
-            w.line(f"agg_{local(kept.name)}_in(S, chunk)")
+            found.append((None, [f"{scope.name}_of_{local(stream)}"]))
+    found += [
+        (None, [f"agg_{local(kept.name)}_in"])
+        for kept in page.app.aggregations
+        if kept.input.stream == stream and kept.name in page.stores
+    ]
+    return found
+
+
+def _hand_on(page: Page, stream: str, readers: list[Reader], found: Filters | None) -> None:
+    """A chunk to all that read the stream, in the order they are written."""
+    w = page.writer
+    if found is not None:
+        with w.block("if len(chunk) == 1"):
+            with w.block(f"for q in {find_text(page.stream_name(stream), found)}"):
+                w.line("q(S, chunk)")
+            w.line("return")
+    for _, names in readers:
+        for name in names:
+            w.line(f"{name}(S, chunk)")
     w.line("return")

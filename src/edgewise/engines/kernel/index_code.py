@@ -1,67 +1,222 @@
 """Many filters on one stream, found by an index instead of asked one by one.
 
-Queries whose first filter says `attribute == constant` are entered under their constant; an event
-then goes to those under its own value and to the queries that could not be indexed, in order of
+A query whose first filter can only hold where an attribute equals a constant, one of several, or
+lies in a range, is entered under that; what stands beside it with `and` does not matter. An event
+then goes to the queries under its own values and to those that could not be entered, in order of
 definition. Each query still tests its whole filter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from edgewise.engines.kernel import java
+from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
-from edgewise.plan.exprs import And, Compare, Const, Expr, Field
+from edgewise.event.types import AttrType
+from edgewise.plan.exprs import And, Compare, Const, Expr, Field, Or
 from edgewise.plan.nodes import Filter
 
 INDEX_MIN = 4  # fewer filters are faster asked one by one
+PARTS_MAX = 4  # attributes looked at for one event
 
-Indexed = tuple[int, dict[Any, list[str]], list[str]]
-
-
-def filter_index(readers: Iterable[tuple[QueryCode, list[str]]]) -> Indexed | None:
-    """Place of the attribute, entries by value, entries for every other value; None: no index."""
-    found = [(entries, _equalities(code)) for code, entries in readers]
-    counts: dict[int, int] = {}
-    for _, equal in found:
-        for place in equal:
-            counts[place] = counts.get(place, 0) + 1
-    place = max(counts, key=lambda p: counts[p], default=-1)
-    if counts.get(place, 0) < INDEX_MIN:
-        return None
-    values = dict.fromkeys(equal[place] for _, equal in found if place in equal)
-    by_value: dict[Any, list[str]] = {value: [] for value in values}
-    others: list[str] = []
-    for entries, equal in found:
-        if place in equal:
-            by_value[equal[place]] += entries
-            continue
-        others += entries
-        for listed in by_value.values():
-            listed.extend(entries)
-    return place, by_value, others
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
+_WHOLE = (AttrType.INT, AttrType.LONG)
+# Constants whose order with an attribute Java and Python see alike, whatever their size.
+_ORDERED = {
+    AttrType.INT: _WHOLE,
+    AttrType.LONG: _WHOLE,
+    AttrType.FLOAT: (AttrType.FLOAT, AttrType.DOUBLE),
+    AttrType.DOUBLE: (AttrType.INT, AttrType.FLOAT, AttrType.DOUBLE),
+}
 
 
-def _equalities(code: QueryCode) -> dict[int, Any]:
-    """Places of attributes that must equal a constant for anything to happen."""
+@dataclass(frozen=True, slots=True)
+class Range:
+    """None is no end; `above` and `below` leave the end itself out."""
+
+    low: Any = None
+    above: bool = False
+    high: Any = None
+    below: bool = False
+
+    def both(self, other: Range) -> Range:
+        low, above = max(
+            (
+                (e, o)
+                for e, o in ((self.low, self.above), (other.low, other.above))
+                if e is not None
+            ),
+            default=(None, False),
+        )
+        high, closed = min(
+            ((e, not o) for e, o in ((self.high, self.below), (other.high, other.below))
+             if e is not None),
+            default=(None, True),
+        )  # fmt: skip
+        return Range(low, above, high, not closed)
+
+
+Wanted = dict[int, frozenset[Any] | Range]  # by place: what an attribute must be
+Reader = tuple[QueryCode | None, Sequence[str]]  # None: asked about every event
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Entries in order of definition; by place, what they want; and those that want everything."""
+
+    entries: tuple[str, ...]
+    values: dict[int, dict[Any, list[int]]]
+    ranges: dict[int, list[tuple[Range, int]]]
+    rest: list[int]
+
+
+def filter_index(readers: Sequence[Reader]) -> Filters | None:
+    """None where an index would not pay."""
+    entries: list[str] = []
+    waiting: dict[int, Wanted] = {}
+    for code, names in readers:
+        wanted = _wanted(code) if code is not None else {}
+        waiting |= dict.fromkeys(range(len(entries), len(entries) + len(names)), wanted)
+        entries += names
+    found = Filters(tuple(entries), {}, {}, [])
+    for _ in range(PARTS_MAX):
+        place, ranged = _most_wanted(waiting)
+        if place is None:
+            break
+        mine = [n for n, w in waiting.items() if isinstance(w.get(place), Range) is ranged]
+        for n in [n for n in mine if place in waiting[n]]:
+            want = waiting.pop(n)[place]
+            if isinstance(want, Range):
+                found.ranges.setdefault(place, []).append((want, n))
+                continue
+            for value in want:
+                found.values.setdefault(place, {}).setdefault(value, []).append(n)
+    found.rest.extend(waiting)
+    return found if found.values or found.ranges else None
+
+
+def _most_wanted(waiting: dict[int, Wanted]) -> tuple[int | None, bool]:
+    """The place that most queries can be entered under, and whether by range."""
+    counts: dict[tuple[int, bool], int] = {}
+    for wanted in waiting.values():
+        for place, want in wanted.items():
+            name = (place, isinstance(want, Range))
+            counts[name] = counts.get(name, 0) + 1
+    best = max(counts, key=lambda name: (counts[name], not name[1]), default=None)
+    return (None, False) if best is None or counts[best] < INDEX_MIN else best
+
+
+def write_index(page: Page, name: str, found: Filters) -> None:
+    """`name_find(row)`: the functions to call, in order."""
+    w = page.writer
+    if len(found.values) == 1 and not found.ranges:
+        _write_by_value(page, name, found)
+        return
+    w.line(f"{name}_index = index.Index((")
+    for entry in found.entries:
+        w.line(f"    {entry},")
+    w.line("), (")
+    for place, values in found.values.items():
+        w.line(f"    index.ByValue({place}, (")
+        for value, numbers in values.items():
+            w.line(f"        ({value!r}, {tuple(numbers)!r}),")
+        w.line("    )),")
+    for place, spans in found.ranges.items():
+        w.line(f"    index.ByRange({place}, (")
+        for r, n in spans:
+            w.line(f"        ({r.low!r}, {r.above}, {r.high!r}, {r.below}, {n}),")
+        w.line("    )),")
+    w.line(f"), {found.rest!r})")
+
+
+def _write_by_value(page: Page, name: str, found: Filters) -> None:
+    """The commonest index is a plain dictionary."""
+    w, names = page.writer, found.entries
+    [(_, by_value)] = found.values.items()
+    w.line(f"{name}_rest = ({''.join(f'{names[n]}, ' for n in found.rest)})")
+    w.line(f"{name}_index = {{")
+    for value, mine in by_value.items():
+        listed = sorted([*mine, *found.rest])
+        w.line(f"    {value!r}: ({''.join(f'{names[n]}, ' for n in listed)}),")
+    w.line("}")
+
+
+def find_text(name: str, found: Filters) -> str:
+    """The look-up of the only row of a chunk."""
+    if len(found.values) == 1 and not found.ranges:
+        return f"{name}_index.get(chunk[0][2][{next(iter(found.values))}], {name}_rest)"
+    return f"{name}_index.find(chunk[0][2])"
+
+
+def _wanted(code: QueryCode) -> Wanted:
+    """What must hold for anything to happen; nothing for a query that looks at every event."""
     if not isinstance(code, StreamQuery) or code.named or code.query.partition:
         return {}
+    window = code.source.window
+    if window is not None and window.name.lower() == "batch":
+        return {}  # it counts chunks
     first = code.source.before[0] if code.source.before else None
-    if not isinstance(first, Filter):
-        return {}
-    found: dict[int, Any] = {}
-    pending: list[Expr] = [first.condition]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, And):
-            pending += (node.right, node.left)
-        elif isinstance(node, Compare) and node.op == "==":
-            for field, const in ((node.left, node.right), (node.right, node.left)):
-                if (
-                    isinstance(field, Field)
-                    and isinstance(const, Const)
-                    and field.type is const.type
-                    and const.value is not None
-                ):
-                    found[code.names.places[field.slot, field.name, None]] = const.value
+    return _of(code, first.condition) if isinstance(first, Filter) else {}
+
+
+def _of(code: StreamQuery, expr: Expr) -> Wanted:
+    match expr:
+        case And():
+            return _both(_of(code, expr.left), _of(code, expr.right))
+        case Or():
+            return _either(_of(code, expr.left), _of(code, expr.right))
+        case Compare():
+            return _comparison(code, expr)
+        case _:
+            return {}
+
+
+def _both(left: Wanted, right: Wanted) -> Wanted:
+    found = {**left, **right}
+    for place in left.keys() & right.keys():
+        one, two = left[place], right[place]
+        if isinstance(one, Range) and isinstance(two, Range):
+            found[place] = one.both(two)
+        elif not isinstance(one, Range) and not isinstance(two, Range):
+            found[place] = one & two
+        else:
+            found[place] = two if isinstance(one, Range) else one
     return found
+
+
+def _either(left: Wanted, right: Wanted) -> Wanted:
+    found: Wanted = {}
+    for place in left.keys() & right.keys():
+        one, two = left[place], right[place]
+        if not isinstance(one, Range) and not isinstance(two, Range):
+            found[place] = one | two
+    return found
+
+
+def _comparison(code: StreamQuery, expr: Compare) -> Wanted:
+    pairs = ((expr.left, expr.op, expr.right), (expr.right, _FLIPPED.get(expr.op), expr.left))
+    for field, op, const in pairs:
+        if not isinstance(field, Field) or not isinstance(const, Const) or const.value is None:
+            continue
+        place = code.names.places[field.slot, field.name, None]
+        value = _constant(const)
+        if value != value:  # noqa: PLR0124  NaN
+            return {}
+        if op == "==":
+            return {place: frozenset({value})} if field.type is const.type else {}
+        if op not in _FLIPPED or const.type not in _ORDERED.get(field.type, ()):
+            return {}
+        if op in {">", ">="}:
+            return {place: Range(low=value, above=op == ">")}
+        return {place: Range(high=value, below=op == "<")}
+    return {}
+
+
+def _constant(const: Const) -> Any:
+    """As generated code writes it."""
+    if const.type is AttrType.FLOAT:
+        return java.f32(const.value)
+    return float(const.value) if const.type is AttrType.DOUBLE else const.value
