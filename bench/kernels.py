@@ -75,12 +75,12 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def events(count: int) -> list[Run]:
+def events(count: int, distinct: int = 1000) -> list[Run]:
     """The peer's events, as runs of columns."""
     x, keys, values = 7, [], []
     for _ in range(count):
         x = (x * 1103515245 + 12345) & 0x7FFFFFFF
-        keys.append(f"k{x // 7 % 1000}")
+        keys.append(f"k{x // 7 % distinct}")
         values.append(x // 65536 % 100)
     stamps = list(range(1, count + 1))
     times = list(range(count))

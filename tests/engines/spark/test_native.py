@@ -66,6 +66,35 @@ def test_a_stream_with_one_unfiltered_reader_is_not_filtered(spark):
     assert wanted(app, fragment, "S", "s0_") is None
 
 
+def test_events_that_no_element_of_a_pattern_can_take_stay_in_spark(spark):
+    app = compile_app(
+        "define stream S (k int, v int);"
+        "from every e1=S[v > 95] -> e2=S[k == e1.k and v < 5]<1:2> within 1 sec "
+        "select e1.v as a insert into O;"
+    ).app
+    [fragment] = split(app)
+    frame = spark.createDataFrame([(1, v) for v in (0, 4, 5, 95, 96, None)], "s0_k int, s0_v int")
+    kept = frame.where(wanted(app, fragment, "S", "s0_")).collect()
+    assert [row.s0_v for row in kept] == [0, 4, 96]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "every e1=S[v > 95], e2=S[v < 5]",  # any event breaks a sequence
+        "e1=S[v > 95] -> not S[v < 5] for 1 sec",  # any event may start the waiting of its key
+        "every e1=S[v > 95] -> e2=S[v < e1.v]",  # e2 cannot be told without e1
+        "every e1=S[v > 95] -> e2=S",
+    ],
+)
+def test_patterns_that_need_every_event_get_every_event(pattern):
+    app = compile_app(
+        f"define stream S (v int); from {pattern} select e1.v as a insert into O;"
+    ).app
+    [fragment] = split(app)
+    assert wanted(app, fragment, "S", "s0_") is None
+
+
 def test_a_function_may_be_an_expression_of_spark(spark):
     functions = FUNCTIONS.with_(scalar("my:sound", TEXT, returns=same, spark="soundex"))
     app = compile_app(

@@ -21,9 +21,30 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Arith, Call, Compare, Const, Expr, Field, IsNull, Not, Or
+from edgewise.plan.exprs import (
+    And,
+    Arith,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Field,
+    IsNull,
+    Not,
+    Or,
+    walk,
+)
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.inputs import Filter, StreamInput, streams_of
+from edgewise.plan.inputs import (
+    AbsentState,
+    Filter,
+    Handler,
+    StateInput,
+    StateKind,
+    StreamInput,
+    state_leaves,
+    streams_of,
+)
 from edgewise.plan.nodes import App, Query
 from edgewise.plan.outputs import EventType, InsertInto
 
@@ -115,7 +136,7 @@ def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | N
     """What an event of `stream` must satisfy to matter to any query; None: they all may."""
     columns = own_columns(app, stream, prefix)
     each = [
-        _query_wants(q, columns)
+        _query_wants(q, stream, columns)
         for q in app.queries
         if q.name in fragment.queries and stream in streams_of(q.input)
     ]
@@ -125,14 +146,48 @@ def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | N
     return reduce(operator.or_, known)
 
 
-def _query_wants(query: Query, columns: Columns) -> Column | None:
-    """The filters before the window that Spark can evaluate, together; at least one."""
-    if not isinstance(query.input, StreamInput):
+def _query_wants(query: Query, stream: str, columns: Columns) -> Column | None:
+    """What Spark can say of the events of `stream` that `query` looks at; None: it may be any."""
+    match query.input:
+        case StreamInput():
+            return _all_of(query.input.before, query.input.slot, columns)
+        case StateInput(kind=StateKind.PATTERN):
+            return _pattern_wants(query.input, stream, columns)
+    return None
+
+
+def _pattern_wants(pattern: StateInput, stream: str, columns: Columns) -> Column | None:
+    """Some element could take the event, as far as the event alone can tell.
+
+    Any event breaks a sequence, and may start the waiting of an absence for its key: those need
+    them all.
+    """
+    leaves = state_leaves(pattern.state)
+    if any(isinstance(leaf, AbsentState) for leaf in leaves):
         return None
-    filters = itertools.takewhile(lambda h: isinstance(h, Filter), query.input.before)
-    found = [column(f.condition, columns) for f in filters if isinstance(f, Filter)]
+    each = [_all_of(leaf.handlers, leaf.slot, columns) for leaf in leaves if leaf.stream == stream]
+    known = [c for c in each if c is not None]
+    return reduce(operator.or_, known) if known and len(known) == len(each) else None
+
+
+def _all_of(handlers: tuple[Handler, ...], slot: str, columns: Columns) -> Column | None:
+    """The leading filters' parts that ask for this event alone and that Spark can evaluate."""
+    filters = itertools.takewhile(lambda h: isinstance(h, Filter), handlers)
+    parts = [p for f in filters if isinstance(f, Filter) for p in _conjuncts(f.condition)]
+    found = [column(p, columns) for p in parts if _is_own(p, slot)]
     known = [_known(c) for c in found if c is not None]
     return reduce(operator.and_, known) if known else None
+
+
+def _conjuncts(expr: Expr) -> list[Expr]:
+    if isinstance(expr, And):
+        return [*_conjuncts(expr.left), *_conjuncts(expr.right)]
+    return [expr]
+
+
+def _is_own(expr: Expr, slot: str) -> bool:
+    fields = [node for node in walk(expr) if isinstance(node, Field)]
+    return all(field.slot == slot and field.index is None for field in fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,203 @@
+"""Claim: a plan on Spark is faster than the tool people would otherwise reach for.
+
+    python -m bench spark [--quick]
+
+Everything is end to end and durable: events from our log, through a Spark stream or batch on two
+cores, rows appended to our log, checkpoint and state on disk. The first micro-batch only warms up.
+Peers in the same run, on the same events: Siddhi (one JVM, in process, nothing durable), the
+textbook `transformWithState` of the same logic, PySpark written by hand over Parquet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench import kernels
+from bench.spark_floor import floors
+from bench.spark_peers import PATTERN, SEQUENCE, by_key, tumbling
+from edgewise.engines.spark.engine import SparkApp, SparkConfig
+from edgewise.event.arrow import record_batch
+from edgewise.lang import compile_app
+from edgewise.log.segment import SegmentWriter
+
+BATCHES = 3  # micro-batches of a stream run; the first is the warm-up
+QUERY_OF = {claim.name: claim.query for claim in kernels.CLAIMS}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    name: str
+    query: str
+    aim: float  # times Siddhi
+    peer_events: int
+    textbook: str = ""  # which `transformWithState` to run beside
+
+
+CLAIMS = (
+    Claim("filter, projection", QUERY_OF["filter"], 2, 1_000_000),
+    Claim("tumbling 1 s group by", QUERY_OF["externalTimeBatch 1 s group by"], 2, 1_000_000),
+    Claim(
+        "sliding 1 s group by",
+        "from S#window.time(1 sec) select k, avg(v) as a group by k insert into O;",
+        1, 500_000,
+    ),
+    Claim(
+        "keyed pattern", QUERY_OF["partitioned every e1 -> e2 within"], 1, 500_000, PATTERN
+    ),
+    Claim("keyed sequence", QUERY_OF["partitioned sequence with +"], 1, 500_000, SEQUENCE),
+    Claim(
+        "pattern with an equality",
+        QUERY_OF["every e1 -> e2[k == e1.k] within 1 s"], 20, 50_000,
+    ),
+)  # fmt: skip
+
+
+def fill(path: Path, source: str, count: int, keys: int = 1000) -> Any:
+    """A log of the events the peers get; answers what is in it."""
+    schema = compile_app(source).app.inputs[0].schema
+    writer = SegmentWriter.open(path, schema)
+    batches = []
+    for run in kernels.events(count, keys):
+        ts, columns = list(run.ts), [list(c) for c in run.columns]
+        rows = record_batch(writer.schema, ts, ts, [0] * len(ts), columns)
+        writer.append(rows)
+        batches.append(rows)
+    writer.close()
+    return pa.Table.from_batches(batches)
+
+
+@contextmanager
+def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[SparkApp]:
+    """An app on its own checkpoint and output logs, all gone afterwards."""
+    app = compile_app(source).app
+    with tempfile.TemporaryDirectory(prefix="edgewise-bench-") as place:
+        writers = {
+            s.name: SegmentWriter.open(Path(place) / s.name, s.schema)
+            for s in app.streams
+            if s.name not in {i.name for i in app.inputs}
+        }
+        config = SparkConfig(rows_max=rows_max)
+        logs = {app.inputs[0].name: log}
+        checkpoint = Path(place) / "checkpoint"
+        yield SparkApp(
+            spark, app, logs=logs, writers=writers, checkpoint=checkpoint, config=config
+        )
+        for writer in writers.values():
+            writer.close()
+
+
+def stream_rate(spark: Any, source: str, log: Path, rows_max: int) -> tuple[float, int]:
+    """Events a second of the warm micro-batches, and rows of all."""
+    with running(spark, source, log, rows_max) as app:
+        query = app.stream(available_now=True)
+        query.awaitTermination()
+        warm = [p for p in query.recentProgress if p.batchId > 0 and p.numInputRows]
+        seconds = sum(p.durationMs["triggerExecution"] for p in warm) / 1000
+        return sum(p.numInputRows for p in warm) / seconds, app.progress.rows_out
+
+
+def batch_rate(spark: Any, source: str, log: Path, count: int) -> float:
+    with running(spark, source, log, count) as app:
+        began = time.perf_counter()
+        app.batch()
+        return count / (time.perf_counter() - began)
+
+
+def siddhi(path: str, claim: Claim) -> tuple[float, int] | None:
+    peer = kernels.Claim(claim.name, claim.query, claim.aim, 0.0, claim.peer_events)
+    return kernels.theirs(path, peer, claim.peer_events)
+
+
+def rates(spark: Any, place: Path, size: int) -> None:
+    log = place / "S"
+    fill(log, kernels.HEAD + QUERY_OF["filter"], size * BATCHES)
+    path = kernels.classpath()
+    print(f"\n{size * BATCHES:,} events, {size:,} a micro-batch; events a second")
+    print(
+        f"{'query':<26}{'stream':>11}{'batch':>11}{'Siddhi':>11}{'ratio':>8}{'aim':>5}"
+        f"{'textbook':>11}{'ratio':>8}"
+    )
+    for claim in CLAIMS:
+        source = kernels.HEAD + claim.query
+        ours, rows = stream_rate(spark, source, log, size)
+        whole = max(batch_rate(spark, source, log, size * BATCHES) for _ in range(2))
+        peer = siddhi(path, claim) if path else None
+        line = f"{claim.name:<26}{ours:>11,.0f}{whole:>11,.0f}"
+        line += (
+            f"{peer[0]:>11,.0f}{ours / peer[0]:>7.1f}x{claim.aim:>4.0f}x" if peer else f"{'-':>24}"
+        )
+        if claim.textbook:
+            slow = by_key(spark, claim.textbook, log, size // 4)
+            line += f"{slow:>11,.0f}{ours / slow:>7.1f}x"
+        print(f"{line}   ({rows:,} rows)", flush=True)
+
+
+def history(spark: Any, place: Path, size: int) -> None:
+    """The tumbling aggregate over history beside PySpark written by hand, same rows to disk."""
+    log, parquet = place / "H", place / "H.parquet"
+    source = kernels.HEAD + QUERY_OF["externalTimeBatch 1 s group by"]
+    pq.write_table(fill(log, source, size), parquet)
+    ours = max(batch_rate(spark, source, log, size) for _ in range(3))
+    theirs = max(tumbling(spark, parquet, place / "by-hand", size) for _ in range(3))
+    print(f"\ntumbling aggregate over {size:,} events of history; aim: by hand at most 1.3x")
+    print(f"ours {ours:,.0f}/s, PySpark by hand {theirs:,.0f}/s, ratio {theirs / ours:.2f}")
+
+
+def growth(spark: Any, place: Path, size: int) -> None:
+    """Cost per event when one thing grows; aim: none faster than n log n."""
+    pattern = QUERY_OF["partitioned every e1 -> e2 within"]
+    many = " ".join(f"from S[v > {n}] select k, v insert into O{n};" for n in range(10))
+    one = "from S[v > 50] select k, v insert into O50;"
+    rows: Sequence[tuple[str, str, int, int, str, int, int]] = (
+        ("events x10", pattern, size, 1000, pattern, size * 10, 1000),
+        ("keys x100", pattern, size, 1000, pattern, size, 100_000),
+        ("queries x10", one, size, 1000, many, size, 1000),
+    )
+    print(f"\n{'growth':<14}{'us an event':>12}{'grown':>12}{'ratio':>8}")
+    for name, small, count, keys, large, count2, keys2 in rows:
+        costs = []
+        for at, (query, n, k) in enumerate(((small, count, keys), (large, count2, keys2))):
+            log = place / f"{name}-{at}"
+            fill(log, kernels.HEAD + query, n * BATCHES, k)
+            costs.append(1e6 / stream_rate(spark, kernels.HEAD + query, log, n)[0])
+        print(
+            f"{name:<14}{costs[0]:>12.2f}{costs[1]:>12.2f}{costs[1] / costs[0]:>8.2f}", flush=True
+        )
+
+
+def main(argv: list[str] | None = None) -> int:
+    from edgewise.engines.spark.session import start
+
+    parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer events")
+    parser.add_argument("--only", choices=("rates", "history", "floor", "growth"))
+    parser.add_argument("--size", type=int, help="events a micro-batch")
+    arguments = parser.parse_args(argv)
+    size = arguments.size or (200_000 if arguments.quick else 1_000_000)
+    spark = start("local[2]")
+    parts: dict[str, Callable[[Path], None]] = {
+        "rates": lambda place: rates(spark, place, size),
+        "history": lambda place: history(spark, place, size * BATCHES),
+        "floor": lambda place: floors(spark, place, 50 if arguments.quick else 200),
+        "growth": lambda place: growth(spark, place, size // 10),
+    }
+    for name, part in parts.items():
+        if arguments.only in (None, name):
+            with tempfile.TemporaryDirectory(prefix="edgewise-bench-") as place:
+                part(Path(place))
+    spark.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,106 @@
+"""What people write by hand: `transformWithState` by key, a window aggregate over Parquet."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+PATTERN, SEQUENCE = "pattern", "sequence"
+WITHIN_MS = 10_000
+STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+class ByKey(StatefulProcessor):
+    """One call per key and batch, its partial matches in a state variable."""
+
+    def init(self, handle: Any) -> None:
+        self.pending = handle.getValueState("pending", "value array<bigint>, since array<bigint>")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        kept = self.pending.get()
+        values, since = (list(kept[0]), list(kept[1])) if kept else ([], [])
+        for row in sorted(rows, key=lambda r: r.t):
+            yield from self.step(row.v, row.t, values, since)
+        self.pending.update((values, since))
+
+    def step(self, v: int, t: int, values: list[int], since: list[int]) -> Iterator[Row]:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+class Pattern(ByKey):
+    """every e1[v > 95] -> e2[v < 5] within 10 sec"""
+
+    def step(self, v: int, t: int, values: list[int], since: list[int]) -> Iterator[Row]:
+        while since and t - since[0] > WITHIN_MS:
+            del values[0], since[0]
+        if v < 5:
+            for first in values:
+                yield Row(a=first, b=v)
+            values.clear()
+            since.clear()
+        elif v > 95:
+            values.append(v)
+            since.append(t)
+
+
+class Sequence(ByKey):
+    """every e1[v > 50], e2[v > 50]+, e3[v < 20]"""
+
+    def step(self, v: int, t: int, values: list[int], since: list[int]) -> Iterator[Row]:
+        if v > 50:
+            values.append(v)
+            since.append(t)
+            return
+        if v < 20:
+            for first in values[:-1]:
+                yield Row(a=first, b=v)
+        values.clear()
+        since.clear()
+
+
+TEXTBOOK: dict[str, type[ByKey]] = {PATTERN: Pattern, SEQUENCE: Sequence}
+
+
+def by_key(spark: SparkSession, which: str, log: Path, size: int) -> float:
+    """Events a second of the warm micro-batches of the textbook form, rows thrown away."""
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", STORE)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    frame = spark.readStream.format("edgewise").option("path", str(log))
+    rows = frame.option("max_rows", str(size)).load().select("k", "v", "t")
+    found = rows.groupBy("k").transformWithState(
+        TEXTBOOK[which](), "a int, b int", "Append", "None"
+    )
+    with tempfile.TemporaryDirectory(prefix="edgewise-bench-") as place:
+        query = (
+            found.writeStream.format("noop")
+            .option("checkpointLocation", place)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        warm = [p for p in query.recentProgress if p.batchId > 0 and p.numInputRows]
+    seconds = sum(p.durationMs["triggerExecution"] for p in warm) / 1000
+    return float(sum(p.numInputRows for p in warm) / seconds)
+
+
+def tumbling(spark: SparkSession, parquet: Path, target: Path, count: int) -> float:
+    """The tumbling sum by key as a batch over Parquet to Parquet."""
+    shutil.rmtree(target, ignore_errors=True)
+    began = time.perf_counter()
+    frame: DataFrame = spark.read.parquet(str(parquet))
+    second = sf.floor(sf.col("t") / 1000)
+    frame.groupBy(second.alias("second"), "k").agg(sf.sum("v").alias("s")).orderBy(
+        "second"
+    ).write.parquet(str(target))
+    return count / (time.perf_counter() - began)
