@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from bench import kernels
 from bench.spark_floor import floors
-from bench.spark_peers import PATTERN, SEQUENCE, by_key, tumbling
+from bench.spark_peers import PATTERN, SEQUENCE, by_key, tumbling, warm_rate
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.event.arrow import record_batch
 from edgewise.lang import compile_app
@@ -99,11 +99,8 @@ def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[Spark
 def stream_rate(spark: Any, source: str, log: Path, rows_max: int) -> tuple[float, int]:
     """Events a second of the warm micro-batches, and rows of all."""
     with running(spark, source, log, rows_max) as app:
-        query = app.stream(available_now=True)
-        query.awaitTermination()
-        warm = [p for p in query.recentProgress if p.batchId > 0 and p.numInputRows]
-        seconds = sum(p.durationMs["triggerExecution"] for p in warm) / 1000
-        return sum(p.numInputRows for p in warm) / seconds, app.progress.rows_out
+        rate = warm_rate(app.stream(available_now=True))
+        return rate, app.progress.rows_out
 
 
 def batch_rate(spark: Any, source: str, log: Path, count: int) -> float:

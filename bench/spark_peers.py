@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 PATTERN, SEQUENCE = "pattern", "sequence"
@@ -88,10 +89,15 @@ def by_key(spark: SparkSession, which: str, log: Path, size: int) -> float:
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination()
-        warm = [p for p in query.recentProgress if p.batchId > 0 and p.numInputRows]
+        return warm_rate(query)
+
+
+def warm_rate(query: StreamingQuery) -> float:
+    """Events a second of the micro-batches after the first, of a query that ends by itself."""
+    query.awaitTermination()
+    warm = [p for p in query.recentProgress if p.batchId > 0 and p.numInputRows]
     seconds = sum(p.durationMs["triggerExecution"] for p in warm) / 1000
-    return float(sum(p.numInputRows for p in warm) / seconds)
+    return sum(p.numInputRows for p in warm) / seconds
 
 
 def tumbling(spark: SparkSession, parquet: Path, target: Path, count: int) -> float:
