@@ -76,19 +76,26 @@ class Time(Window):
 
     For an event in order that is its own time. A late one waits behind what came before it, so
     events leave in the order they came, by key or not. `n` bounds how many stay.
+
+    When `quiet`, leaving can wait until the next event asks: the newest has the timer, which only
+    clears up. That is one timer a span instead of one an event.
     """
 
     def __init__(self, rt: Runtime, node: int, cell: int, span: int, n: int | None = None) -> None:
         super().__init__(rt, node, cell)
-        self.span, self.n = span, n
+        self.span, self.n = max(span, 1), n  # a timer fires one millisecond later at the soonest
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         rt, held = self.rt, state[self.cell]
-        due = rt.now + self.span
+        now = rt.now
+        due = now + self.span
         if self.n is not None and len(held) >= self.n > 0:
-            out.append((EXPIRED, rt.now, held.popleft()[3]))
+            out.append((EXPIRED, now, held.popleft()[3]))
         if not held or self.n is not None:
             rt.arm(state, self.node, due)
+        elif self.quiet:
+            while held and held[0][0] <= now:
+                out.append((EXPIRED, now, held.popleft()[3]))
         held.append((due, rt.offset, ts, row))
         out.append((CURRENT, ts, row))
 
@@ -97,7 +104,8 @@ class Time(Window):
         while held and held[0][0] <= due:
             out.append((EXPIRED, due, held.popleft()[3]))
         if held and self.n is None:
-            self.rt.arm(state, self.node, held[0][0], held[0][1])
+            next_due, offset, _, _ = held[-1 if self.quiet else 0]
+            self.rt.arm(state, self.node, next_due, offset)
 
     def content(self, state: State) -> Held:
         return ((ts, row) for _, _, ts, row in state[self.cell])
