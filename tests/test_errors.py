@@ -1,4 +1,6 @@
-from edgewise.errors import AppError, BadEvent, Problem, Span
+import pytest
+
+from edgewise.errors import LINE_MAX, AppError, BadEvent, Problem, Span
 
 
 def test_every_problem_is_shown_with_its_line_and_a_caret():
@@ -22,3 +24,20 @@ def test_a_bad_event_names_its_place_and_field():
     assert str(BadEvent("must be an int", index=3, field="v")) == (
         "event 3, field 'v': must be an int"
     )
+
+
+def test_of_a_very_long_line_the_part_around_the_place_is_shown():
+    text = "a" * 500 + "here" + "b" * 500
+    shown, caret = str(AppError((Problem(Span(1, 501, 4), "no"),), text)).splitlines()[1:]
+    assert len(shown) <= 4 + LINE_MAX + 6
+    start = caret.index("^")
+    assert shown[start : start + len(caret.strip())] == "here"
+    assert shown.strip().startswith("...a")
+    assert shown.endswith("b...")
+
+
+@pytest.mark.parametrize("column", [1, 40, 121, 600, 999, 1000])
+def test_the_caret_stands_under_its_character_wherever_it_is(column):
+    text = "".join(chr(ord("a") + n % 26) for n in range(1000))
+    shown, caret = str(AppError((Problem(Span(1, column), "no"),), text)).splitlines()[1:]
+    assert shown[caret.index("^")] == text[column - 1]

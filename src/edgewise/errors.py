@@ -45,6 +45,10 @@ class Problem:
     severity: str = "error"
 
 
+LINE_MAX = 120  # characters of a line that are shown; a longer one is cut around the place
+LEAD_MAX = 50  # of them before the place
+
+
 class AppError(EdgewiseError):
     """An app that cannot run; carries every problem found, not only the first."""
 
@@ -63,13 +67,24 @@ class AppError(EdgewiseError):
         span = problem.span
         out = [f"{self.file}:{span.line}:{span.column}: {problem.severity}: {problem.message}"]
         if 0 < span.line <= len(lines):
-            source = lines[span.line - 1]
-            indent = "".join("\t" if c == "\t" else " " for c in source[: span.column - 1])
-            width = max(1, min(span.length, len(source) - span.column + 1))
-            out += [f"    {source}", f"    {indent}{'^' * width}"]
+            out += _shown(lines[span.line - 1], span)
         if problem.hint:
             out.append(f"    {problem.hint}")
         return "\n".join(out)
+
+
+def _shown(source: str, span: Span) -> list[str]:
+    """The line, or the part of it around the place, and a caret under the place."""
+    place, before = span.column - 1, ""
+    if len(source) > LINE_MAX:
+        first = max(0, min(place - LEAD_MAX, len(source) - LINE_MAX))
+        before = "..." if first else ""
+        after = "..." if first + LINE_MAX < len(source) else ""
+        source = f"{before}{source[first : first + LINE_MAX]}{after}"
+        place += len(before) - first
+    indent = "".join("\t" if c == "\t" else " " for c in source[:place])
+    width = max(1, min(span.length, len(source) - place))
+    return [f"    {source}", f"    {indent}{'^' * width}"]
 
 
 class BadEvent(EdgewiseError):

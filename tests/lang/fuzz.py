@@ -1,8 +1,9 @@
 """A grammar fuzzer, bounded and seeded: `python -m tests.lang.fuzz [inputs] [seed]`.
 
 Inputs are pieces of real apps cut, doubled, swapped and spliced, words of the language in any
-order, deep nesting, and now and then a megabyte. Whatever comes in, a plan or an AppError comes
-out, within a time that grows with the length and no faster.
+order, deep nesting, and now and then a megabyte, in turn of every shape there is. Whatever comes
+in, a plan that can be explained or an AppError comes out, within a time that grows with the length
+and no faster.
 """
 
 import random
@@ -10,12 +11,17 @@ import string
 import sys
 import time
 
+from tests.lang.megabytes import SHAPES, megabyte
+
 from edgewise.errors import AppError
 from edgewise.lang import compile_app, compile_query, format_app
+from edgewise.plan.explain import explain_text
 
 SEED = 20
 INPUTS = 1_000_000
-BIG_EVERY = 50_000  # one input of a megabyte in so many
+BIG_EVERY = 20_000  # one input of a megabyte in so many
+REPORT_EVERY = 100_000
+EXPLAINED_MAX = 10_000  # characters; the plan of a large app has its own tests
 SECONDS_MAX = 2.0  # for an ordinary input
 SECONDS_PER_MB_MAX = 90.0  # on a busy machine; ten times that would be no longer linear
 
@@ -38,6 +44,18 @@ SEEDS = [
     "from A select k, v update or insert into T set T.v = T.v + 1 on T.k == k;",
     "from (from A select k, v return)[v > 1] select * insert into K;",
     "from A[T.k == k in T] select ifThenElse(v > 1, 'a', `b c`) as x insert into L;",
+    """@purge(enable='true', interval='1 min', idle.period='1 hour') partition with (k of A)
+    begin from every a=A[v > 1] -> not B[k == a.k] for 5 sec select a.k as k return; end;""",
+    """from A#window.timeBatch(5 sec) select k, avg(p) as m, count() as n, max(v) as x group by k
+    having n > 2 order by m desc limit 3 offset 1 output snapshot every 2 sec insert into N;""",
+    """@sink(type='topic', path='a/{k}', conflate='replace') define stream P (k string, n long);
+    from A#window.session(1 min, k) select k, count() as n group by k insert into P;""",
+    """from A[math:round(p) == 1 and str:length(k) > 2 and not (k == 'x')]#log('seen') select
+    convert(v, 'double') as d, eventTimestamp() as t, time:extract(1L, 'hour') as h return;""",
+    """from every (a=A and b=B) -> c=A or not B for 1 sec select coalesce(a.k, c.k) as k delete
+    T on T.k == k;""",
+    """from T on k == 'x' select k, v; from G within 1L, 2L per 'days' select k, t;
+    select 'a' as k, 1 as v insert into T; delete T on T.v > 1; from W select count() as n;""",
 ]
 ALPHABET = string.printable + "`äß\u2028\0"
 
@@ -55,7 +73,7 @@ def words(dice):
 
 def spliced(dice):
     """Real apps with a few words dropped, doubled, swapped or replaced."""
-    found = tokens(SEEDS[0] + " ".join(dice.sample(SEEDS[1:], dice.randint(1, 3))))
+    found = tokens(SEEDS[0] + " ".join(dice.sample(SEEDS[1:], dice.randint(1, 2))))
     for _ in range(dice.randint(1, 4)):
         place = dice.randrange(len(found))
         match dice.randrange(4):
@@ -85,26 +103,34 @@ def noise(dice):
 
 
 def nested(dice):
+    """Deep, and now and then very deep."""
     opener = dice.choice(["(", "[", "not ", "f(", "every (", "(from ", "@a(", "-", "{", "a + "])
-    return SEEDS[0] + "from A[" * dice.randint(0, 1) + opener * dice.randint(50, 3000)
+    closer = dice.choice(["", ")", "]", "}", ") == true"])
+    depth = dice.randint(1, 90) if dice.randrange(50) else dice.randint(1_000, 5_000)
+    start = SEEDS[0] + "from A[" * dice.randint(0, 1)
+    return start + opener * depth + "v > 1" * dice.randint(0, 1) + closer * depth
 
 
-def big(dice):
-    """About a megabyte: one long thing, or very many short ones."""
-    piece = dice.choice(
-        [*SEEDS[5:], "a", "(", "'", '"', "9", "-- ", "/*", "@a", "a or ", ";", "\n"]
-    )
-    return SEEDS[0] + piece * (1_000_000 // len(piece))
+def big(number):
+    """About a megabyte, the next shape each time; in between real apps, spliced."""
+    shapes = [*SHAPES, ""]
+    shape = shapes[number % len(shapes)]
+    if shape:
+        return megabyte(shape)
+    dice = random.Random(number)
+    return "\n".join(spliced(dice) for _ in range(1_500))
 
 
-MAKERS = (words, spliced, spliced, scratched, scratched, noise, nested)
+MAKERS = (words, spliced, spliced, spliced, scratched, scratched, noise, nested)
 
 
 def feed(text):
     """One input through every door; only an AppError may come out."""
     started = time.process_time()
     try:
-        compile_app(text)
+        app = compile_app(text).app
+        if len(text) < EXPLAINED_MAX:
+            explain_text(app)
         format_app(text)
     except AppError as error:
         assert error.problems
@@ -124,7 +150,7 @@ def run(inputs, seed=SEED):
     for number in range(inputs):
         dice = random.Random(seed * 1_000_003 + number)
         large = number % BIG_EVERY == BIG_EVERY - 1
-        text = big(dice) if large else dice.choice(MAKERS)(dice)
+        text = big(number // BIG_EVERY) if large else dice.choice(MAKERS)(dice)
         try:
             taken = feed(text)
         except Exception as problem:
@@ -133,6 +159,8 @@ def run(inputs, seed=SEED):
         limit = SECONDS_PER_MB_MAX if large else SECONDS_MAX
         assert taken < limit, f"input {number} of seed {seed} took {taken:.1f} s: {text[:200]!r}"
         slowest = max(slowest, taken if not large else 0.0)
+        if number % REPORT_EVERY == REPORT_EVERY - 1:
+            print(f"{number + 1:,} inputs of seed {seed}", file=sys.stderr, flush=True)
     return slowest
 
 

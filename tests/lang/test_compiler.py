@@ -80,7 +80,7 @@ def test_several_mistakes_are_told_at_once():
     )
     with pytest.raises(AppError) as caught:
         compile_app(text)
-    assert [p.span.line for p in caught.value.problems] == [2, 3]
+    assert [p.span.line for p in caught.value.problems] == [2, 2, 3]
 
 
 def test_variables_come_from_the_caller():

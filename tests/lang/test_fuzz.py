@@ -3,7 +3,8 @@
 import random
 
 import pytest
-from tests.lang.fuzz import INPUTS, MAKERS, big, feed, run
+from tests.lang.fuzz import INPUTS, MAKERS, SECONDS_PER_MB_MAX, feed, run
+from tests.lang.megabytes import SHAPES, megabyte
 
 
 def test_a_thousand_inputs_are_plans_or_errors():
@@ -20,7 +21,12 @@ def test_a_million_inputs_are_plans_or_errors():
     run(INPUTS)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ten_thousand_characters_of_any_shape_are_a_plan_or_an_error(shape):
+    feed(megabyte(shape, size=10_000))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_a_megabyte_is_read_in_time(seed):
-    feed(big(random.Random(seed)))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_megabyte_is_read_in_time(shape):
+    assert feed(megabyte(shape)) < SECONDS_PER_MB_MAX

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edgewise.event.types import AttrType
 
@@ -19,6 +19,11 @@ class Schema:
 
     name: str
     attributes: tuple[Attribute, ...]
+    _places: dict[str, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        last_first = reversed(list(enumerate(self.attributes)))
+        object.__setattr__(self, "_places", {a.name: i for i, a in last_first})
 
     @classmethod
     def of(cls, name: str, **types: str) -> Schema:
@@ -31,7 +36,7 @@ class Schema:
 
     def index(self, name: str) -> int:
         """Position of an attribute, -1 where there is none."""
-        return next((i for i, a in enumerate(self.attributes) if a.name == name), -1)
+        return self._places.get(name, -1)
 
     def type_of(self, name: str) -> AttrType:
         return self.attributes[self.index(name)].type

@@ -10,7 +10,7 @@ from edgewise.lang.lower.advice import advise
 from edgewise.lang.lower.app import lower_app
 from edgewise.lang.lower.ondemand import lower_on_demand
 from edgewise.lang.parse.app import parse_app, parse_on_demand
-from edgewise.lang.report import Refused, Report
+from edgewise.lang.report import Report
 from edgewise.lang.source import Source, substitute
 from edgewise.plan.functions import FUNCTIONS, FunctionTable
 from edgewise.plan.nodes import App, OnDemandQuery
@@ -46,7 +46,7 @@ def compile_app(
         report.error(at, f"no value for ${{{name}}}", "set it in the environment")
     report.raise_errors()
     tree = parse_app(report)
-    report.raise_errors()
+    report.torn = report.failed
     app = lower_app(report, tree, functions, with_procedures(procedures))
     report.raise_errors()
     advise(report, app)
@@ -61,8 +61,9 @@ def compile_query(
     tree = parse_on_demand(report)
     report.raise_errors()
     assert tree is not None
-    try:
-        return lower_on_demand(report, tree, app, functions)
-    except Refused:
+    with report.attempt():
+        query = lower_on_demand(report, tree, app, functions)
         report.raise_errors()
-        raise
+        return query
+    report.raise_errors()
+    raise AssertionError("refused without a problem")

@@ -41,7 +41,7 @@ class _Line:
 
     indent: int
     pieces: list[str] = field(default_factory=list)
-    breaks: list[int] = field(default_factory=list)
+    breaks: set[int] = field(default_factory=set)
 
     def physical(self) -> list[str]:
         """As many lines as it takes."""
@@ -81,6 +81,7 @@ class _Page:
         tokens = parser.tokens
         self.order = [i for i in sorted(parser.keywords) if tokens[i].word in heads]
         self.end = 0  # of what was written last, comments too
+        self.commented = False  # whether that was a comment
         self.pending = ""  # a comment to the right, waiting for the sign that ends its line
         self.comments = list(parser.comments)
         self.next_comment = 0
@@ -135,7 +136,7 @@ class _Page:
         self._add(text, space=self._space(index, token), can_break=self._can_break(token, keyword))
         if token.kind is Kind.OP:
             self.depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.value, 0)
-        self.last, self.last_index = token, index
+        self.last, self.last_index, self.commented = token, index, False
         if keyword == "begin" and self.heads == "partition":
             self._flush()
             self.block, self.heads = 1, ""
@@ -159,7 +160,7 @@ class _Page:
         if self.last is None or self.last.value == ";":
             return
         self._end_line()
-        self.last, self.last_index = token, index
+        self.last, self.last_index, self.commented = token, index, False
         self._flush()
         self.heads = ""
 
@@ -173,7 +174,7 @@ class _Page:
         """Kept where the author left one; queries always stand apart."""
         if not self.rows or not self.rows[-1] or self.rows[-1].strip() == "begin":
             return
-        under_comment = self.last is None or self.end > self.last.end
+        under_comment = self.last is None or self.commented
         query = token.word in {"from", "partition"} or token.value == "@"
         apart = query and not self.block and not under_comment and self._begins_query(token)
         if apart or self._blank(token.start):
@@ -249,7 +250,7 @@ class _Page:
 
     def _add(self, text: str, *, space: bool, can_break: bool = False) -> None:
         if can_break:
-            self.line.breaks.append(len(self.line.pieces))
+            self.line.breaks.add(len(self.line.pieces))
         self.line.pieces.append(f" {text}" if space else text)
 
     def _flush(self) -> None:
@@ -285,7 +286,7 @@ class _Page:
     def _comment(self, comment: Comment) -> None:
         text = "\n".join(line.rstrip() for line in comment.text.splitlines())
         blank, before = self._blank(comment.start), self.end
-        self.end = comment.end
+        self.end, self.commented = comment.end, True
         if "\n" not in self.text[before : comment.start] and (self.rows or self.line.pieces):
             if text.startswith("--"):
                 self._pending_comment()

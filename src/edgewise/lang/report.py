@@ -7,31 +7,41 @@ above it catches that with `attempt` and goes on with the next clause.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from itertools import islice
 from typing import NoReturn
 
 from edgewise.errors import AppError, Problem, Span
 from edgewise.lang.source import At, Source
 
 PROBLEMS_MAX = 50  # more than a person reads; a broken file must not flood a terminal
+NEAREST_MAX = 1_000  # names that a wrong one is compared with
 
 
 class Refused(Exception):
     """What cannot go on; its problem is already in the report, or follows from one that is."""
 
 
+class _Attempt:
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, Refused)
+
+
 class Report:
     def __init__(self, source: Source) -> None:
         self.source = source
+        self.torn = False  # parts of the app could not be read: a name may be defined in one
         self._errors: list[Problem] = []
-        self._count = 0
         self._warnings: list[Problem] = []
 
     def error(self, at: At, message: str, hint: str = "") -> None:
+        if self.full:
+            return
         problem = Problem(self.source.span(at), message, hint)
-        self._count += 1
-        if len(self._errors) < PROBLEMS_MAX and problem not in self._errors:
+        if problem not in self._errors:
             self._errors.append(problem)
 
     def warn(self, at: At, message: str, hint: str = "") -> None:
@@ -46,22 +56,23 @@ class Report:
         self.error(at, message, hint)
         raise Refused
 
-    @contextmanager
-    def attempt(self) -> Iterator[None]:
+    def check_room(self) -> None:
+        """Refused where no further problem would be told: a hint for it would cost time only."""
+        if self.full:
+            raise Refused
+
+    def check_whole(self) -> None:
+        """Refused where what is missing may stand in a part that could not be read."""
+        if self.torn:
+            raise Refused
+
+    def attempt(self) -> _Attempt:
         """Go on after this block even when something in it was refused."""
-        try:
-            yield
-        except Refused:
-            return
+        return _Attempt()
 
     @property
     def failed(self) -> bool:
         return bool(self._errors)
-
-    @property
-    def count(self) -> int:
-        """Grows with every error, also those beyond the limit."""
-        return self._count
 
     @property
     def full(self) -> bool:
@@ -84,7 +95,7 @@ def _place(problem: Problem) -> tuple[int, int]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint with the closest known name, empty where none is close."""
-    names = {k.lower(): k for k in known}
+    names = {k.lower(): k for k in islice(known, NEAREST_MAX)}
     close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return f"did you mean '{names[close[0]]}'?" if close else ""
 

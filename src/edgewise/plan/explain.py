@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from edgewise.plan.durations import spell
 from edgewise.plan.nodes import App, InsertInto, Query, QueryOutput, Select, streams_of
-from edgewise.plan.rules.bounds import bound
+from edgewise.plan.rules.bounds import Bound, bounds
 from edgewise.plan.rules.keys import split
 from edgewise.plan.text import show, show_input
 
@@ -56,14 +56,14 @@ class Outline:
 
 def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outline:
     """What there is to say about a plan; `notes` adds lines to queries by name."""
-    queries = {q.name: q for q in app.queries}
+    queries, held = {q.name: q for q in app.queries}, bounds(app)
     fragments = tuple(
         FragmentOutline(
             fragment.name,
             "native" if fragment.stateless else "kernel",
             fragment.keys,
             fragment.why,
-            tuple(_query(app, queries[n], notes.get(n, ())) for n in fragment.queries),
+            tuple(_query(app, queries[n], held[n], notes.get(n, ())) for n in fragment.queries),
         )
         for fragment in split(app)
     )
@@ -79,8 +79,7 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
     )
 
 
-def _query(app: App, query: Query, notes: tuple[str, ...]) -> QueryOutline:
-    found = bound(app, query)
+def _query(app: App, query: Query, held: Bound, notes: tuple[str, ...]) -> QueryOutline:
     source = show_input(query.input)
     partition = app.partition(query.partition) if query.partition else None
     if partition is not None:
@@ -94,8 +93,8 @@ def _query(app: App, query: Query, notes: tuple[str, ...]) -> QueryOutline:
         source,
         _select(query.select, streams_of(query.input)),
         _output(query),
-        found.text,
-        found.why,
+        held.text,
+        held.why,
         notes,
     )
 

@@ -1,14 +1,14 @@
 import pytest
 
 from edgewise.lang import compile_app
-from edgewise.plan.rules.bounds import bound
+from edgewise.plan.rules.bounds import bounds
 
 DEFINE = "define stream A (k string, v int); define table T (k string);"
 
 
 def of(text):
     app = compile_app(DEFINE + text).app
-    return bound(app, app.queries[-1])
+    return bounds(app)[app.queries[-1].name]
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from edgewise.lang.report import Report
 from edgewise.plan.nodes import App, Query, StateInput, state_leaves
-from edgewise.plan.rules.bounds import bound
+from edgewise.plan.rules.bounds import bounds
 from edgewise.plan.rules.keys import unkeyed_pattern
 
 
 def advise(report: Report, app: App) -> None:
     seen: set[str] = set()
+    found = bounds(app)
     for query in app.queries:
-        _check_bound(report, app, query, seen)
+        _check_bound(report, query, found[query.name].why, seen)
         _check_key(report, query)
 
 
-def _check_bound(report: Report, app: App, query: Query, seen: set[str]) -> None:
+def _check_bound(report: Report, query: Query, why: str, seen: set[str]) -> None:
     """A partition is told of once; a query in it only where the query itself has no end."""
-    why = bound(app, query).why
     if not why:
         return
     if "partition" in why:

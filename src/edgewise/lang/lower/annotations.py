@@ -61,7 +61,7 @@ def check_stream_annotations(report: Report, written: tuple[Annotation, ...]) ->
 
 def _check_positive(report: Report, annotation: Annotation, key: str) -> None:
     text = value(annotation, key, "1")
-    if not text.isdigit() or int(text[:9]) < 1:
+    if not text.isdecimal() or int(text[:9]) < 1:
         report.error(annotation.at, f"{key} of @{annotation.name} must be 1 or more")
 
 

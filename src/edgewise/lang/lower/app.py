@@ -40,11 +40,15 @@ def lower_app(
     check_app_annotations(report, tree.annotations)
     draft.planned.names.update(dict.fromkeys(_given_names(tree), False))
     for definition in _readers_last(tree.definitions):
+        if report.full:
+            break
         with report.attempt():
             lower_definition(draft, stores, definition)
     partitions: list[nodes.Partition] = []
     number = 0
     for execution in tree.executions:
+        if report.full:
+            break
         if isinstance(execution, written_query.Query):
             number += 1
             lower_query(draft, execution, number)

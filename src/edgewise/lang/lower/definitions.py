@@ -189,12 +189,14 @@ def script_functions(
 ) -> list[tuple[nodes.ScriptFunction, Function]]:
     """Functions an app defines itself, with their rows for the table of functions."""
     found: list[tuple[nodes.ScriptFunction, Function]] = []
+    names: set[str] = set()
     for node in definitions:
         if not isinstance(node, written.FunctionDefinition):
             continue
         name = node.name.text
-        if any(name == script.name for script, _ in found):
+        if name.lower() in names:
             report.error(node.name.at, f"function '{name}' is defined twice")
+        names.add(name.lower())
         language = node.language.lower()
         if language not in LANGUAGES:
             hint = "write the body in python; its arguments are in the list 'data'"

@@ -21,6 +21,7 @@ class Planned:
 
     queries: list[nodes.Query] = field(default_factory=list)
     names: dict[str, bool] = field(default_factory=dict)  # whether a query has it already
+    again: dict[str, int] = field(default_factory=dict)  # how often a name was wanted again
     anonymous: int = 0
 
 

@@ -7,6 +7,7 @@ no engine ever sees it.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from edgewise.event.types import NUMERIC, AttrType, promote
@@ -58,6 +59,19 @@ class Context:
             case written.Call():
                 return self._call(node)
 
+    def each(self, texts: Iterable[written.Expression]) -> tuple[exprs.Expr, ...]:
+        """All of them; refused after the last one, so that each tells its problem."""
+        found: list[exprs.Expr] = []
+        refused = False
+        for node in texts:
+            try:
+                found.append(self.lower(node))
+            except Refused:
+                refused = True
+        if refused:
+            raise Refused
+        return tuple(found)
+
     def boolean(self, node: written.Expression, what: str) -> exprs.Expr:
         found = self.lower(node)
         if found.type is not AttrType.BOOL:
@@ -81,8 +95,11 @@ class Context:
         return balanced(exprs.And if node.op == "and" else exprs.Or, terms)
 
     def _binary(self, node: written.Binary) -> exprs.Expr:
-        self._check_not(node)
-        left, right = self.lower(node.left), self.lower(node.right)
+        if isinstance(node.left, written.Not):
+            left = self._negated(node.left)
+            right = self.lower(node.right)
+        else:
+            left, right = self.each((node.left, node.right))
         if node.op in ARITHMETIC:
             for side, text in ((left, node.left), (right, node.right)):
                 if side.type not in NUMERIC:
@@ -93,14 +110,14 @@ class Context:
         self._check_comparison(node, left, right)
         return exprs.Compare(node.op, left, right)
 
-    def _check_not(self, node: written.Binary) -> None:
-        """`not a == b` means `(not a) == b`: say so before saying that a is no bool."""
-        if isinstance(node.left, written.Not):
-            operand = self.lower(node.left.operand)
-            if operand.type is not AttrType.BOOL:
-                message = f"'not' needs a bool, this is {operand.type.value}"
-                hint = "'not' binds tighter than comparison: write not (...)"
-                self.report.fail(node.left.at, message, hint)
+    def _negated(self, node: written.Not) -> exprs.Expr:
+        """`not a == b` means `(not a) == b`: say so where a is no bool."""
+        operand = self.lower(node.operand)
+        if operand.type is not AttrType.BOOL:
+            message = f"'not' needs a bool, this is {operand.type.value}"
+            hint = "'not' binds tighter than comparison: write not (...)"
+            self.report.fail(node.at, message, hint)
+        return exprs.Not(operand)
 
     def _check_comparison(self, node: written.Binary, left: exprs.Expr, right: exprs.Expr) -> None:
         numbers = left.type in NUMERIC and right.type in NUMERIC
@@ -158,6 +175,8 @@ class Context:
         full = f"{node.namespace}:{node.name}" if node.namespace else node.name
         function = self.functions.get(full)
         if function is None:
+            self.report.check_whole()
+            self.report.check_room()
             hint = nearest(full, self.functions)
             self.report.fail(node.at, f"there is no function '{full}'", hint)
         if function.name == "eventTimestamp":
@@ -196,20 +215,18 @@ class Context:
             node = replace(node, args=self._every_attribute(node.at), star=False)
         _check_arity(self.report, node.at, function, len(node.args))
         inner = self.without_aggregates("inside another") if function.aggregate else self
-        args: list[exprs.Expr] = []
-        for place, text in enumerate(node.args):
-            arg = inner.lower(text)
+        args = inner.each(node.args)
+        for place, (arg, text) in enumerate(zip(args, node.args, strict=True)):
             legal = function.takes[min(place, len(function.takes) - 1)]
             if arg.type not in legal:
                 wanted = " or ".join(t.value for t in AttrType if t in legal)
                 message = f"'{function.name}' takes {wanted} here, this is {arg.type.value}"
                 self.report.fail(text.at, message)
-            args.append(arg)
         self._check_agreement(node, function, args)
-        problem = function.rule(tuple(args)) if function.rule else ""
+        problem = function.rule(args) if function.rule else ""
         if problem:
             self.report.fail(node.args[-1].at if node.args else node.at, problem)
-        return tuple(args)
+        return args
 
     def _every_attribute(self, at: At) -> tuple[written.Expression, ...]:
         """What `f(*)` stands for."""
@@ -220,7 +237,7 @@ class Context:
         )
 
     def _check_agreement(
-        self, node: written.Call, function: Function, args: list[exprs.Expr]
+        self, node: written.Call, function: Function, args: tuple[exprs.Expr, ...]
     ) -> None:
         if function.agree is None:
             return

@@ -32,18 +32,24 @@ PER_UNITS = frozenset(UNIT_WORDS) - {"week", "weeks", "millisec", "millisecond",
 def lower_source(
     draft: Draft, node: written.Source, kinds: tuple[str, ...] = (STREAM, WINDOW)
 ) -> tuple[nodes.StreamInput, Slot]:
-    """A stream through its handlers, and the slot that later clauses see."""
+    """A stream through its handlers, and the slot that later clauses see.
+
+    What is refused is left out and the rest is read on: the report holds the problem.
+    """
     name = resolve(draft, node)
-    entry, schema = draft.symbols.find(name, *kinds)
-    if entry.kind == WINDOW and node.window is not None:
-        hint = f"'{name.full}' is a window already; read it as it is"
-        draft.report.fail(node.window.at, "a named window takes no further window", hint)
     label = node.alias or name.full
-    slot = Slot(label, schema, (label,))
+    slot = Slot(label, Schema(name.full, ()), (label,), broken=True)
+    with draft.report.attempt():
+        entry, schema = draft.symbols.find(name, *kinds)
+        slot = Slot(label, schema, (label,))
+        if entry.kind == WINDOW and node.window is not None:
+            hint = f"'{name.full}' is a window already; read it as it is"
+            draft.report.error(node.window.at, "a named window takes no further window", hint)
     before, slot = lower_handlers(draft, node.before, slot)
     window: nodes.Window | None = None
     if node.window is not None:
-        window = lower_window(_plain(draft, slot), node.window)
+        with draft.report.attempt():
+            window = lower_window(_plain(draft, slot), node.window)
     after, slot = lower_handlers(draft, node.after, slot)
     return nodes.StreamInput(name.full, label, before, window, after), slot
 
@@ -64,9 +70,11 @@ def lower_handlers(
     slot: Slot,
     others: tuple[Slot, ...] = (),
 ) -> tuple[tuple[nodes.Handler, ...], Slot]:
-    """Filters and stream functions in order; a function may add attributes for those after."""
+    """Filters and stream functions in order; a function may add attributes for those after.
+
+    One that is refused is left out; what it would have added is then unknown.
+    """
     found: list[nodes.Handler] = []
-    refused = False
     for handler in handlers:
         slots = tuple(slot if s.name == slot.name else s for s in others) or (slot,)
         context = draft.context(slots, own=slot.name, no_aggregates="in a filter")
@@ -79,9 +87,8 @@ def lower_handlers(
                 attributes = (*slot.schema.attributes, *call.adds)
                 slot = replace(slot, schema=Schema(slot.schema.name, attributes))
         except Refused:
-            refused = True
-    if refused:
-        raise Refused
+            broken = slot.broken or isinstance(handler, written.StreamFunction)
+            slot = replace(slot, broken=broken)
     return tuple(found), slot
 
 
@@ -95,6 +102,7 @@ def _stream_call(
     full = f"{call.namespace}:{call.name}" if call.namespace else call.name
     function = known.get(full.lower())
     if function is None:
+        context.report.check_whole()
         names = [f.name for f in known.values()]
         hint = nearest(full, names) or "a window is written #window.name()"
         context.report.fail(node.at, f"there is no stream function '{full}'", hint)
@@ -102,7 +110,7 @@ def _stream_call(
     if call.star:
         args = tuple(Field(a.type, slot.name, a.name) for a in slot.schema.attributes)
     else:
-        args = tuple(context.lower(a) for a in call.args)
+        args = context.each(call.args)
     _check_overload(context.report, node, function, tuple(a.type for a in args))
     adds = function.adds(len(args))
     for attribute in adds:
@@ -140,11 +148,17 @@ def lower_join(draft: Draft, node: written.Join) -> tuple[nodes.JoinInput, tuple
         hint = "give each side a name: A as a join A as b"
         report.fail(node.at, f"both sides are called '{left_slot.name}'", hint)
     if not left.triggers and not right.triggers:
-        report.fail(node.at, "no side of this join triggers it", "a table only answers")
+        report.error(node.at, "no side of this join triggers it", "a table only answers")
     context = draft.context(slots, no_aggregates="in 'on'")
-    on = context.boolean(node.on, "'on'") if node.on is not None else None
-    aggregation = nodes.StoreKind.AGGREGATION in {left.kind, right.kind}
-    within, per = lower_range(context, node.within, node.per, aggregation, node.at)
+    on: Expr | None = None
+    if node.on is not None:
+        with report.attempt():
+            on = context.boolean(node.on, "'on'")
+    within: tuple[Expr, ...] = ()
+    per: Expr | None = None
+    with report.attempt():
+        aggregation = nodes.StoreKind.AGGREGATION in {left.kind, right.kind}
+        within, per = lower_range(context, node.within, node.per, aggregation, node.at)
     if not _keeps(left) and not _keeps(right):
         hint = "add a window to a side: #window.time(1 min)"
         report.warn(node.at, "no side of this join keeps events, so none will meet", hint)
@@ -159,11 +173,10 @@ def _side(draft: Draft, node: written.Source, *, triggers: bool) -> tuple[nodes.
     kinds = (STREAM, WINDOW, TABLE, AGGREGATION)
     source, slot = lower_source(draft, node, kinds)
     entry = draft.symbols.get(source.stream)
-    assert entry is not None
-    kind = STORE_KINDS[entry.kind]
+    kind = STORE_KINDS[entry.kind if entry else STREAM]
     stored = kind in {nodes.StoreKind.TABLE, nodes.StoreKind.AGGREGATION}
     if stored and node.window is not None:
-        draft.report.fail(node.window.at, f"a {entry.kind} takes no window")
+        draft.report.error(node.window.at, f"a {kind.value} takes no window")
     return nodes.JoinSide(source, kind, triggers and not stored), slot
 
 
@@ -184,7 +197,7 @@ def lower_range(
     if not aggregation:
         report.fail(within.at, "'within ... per' is only legal with an aggregation")
     ends = [within.start] if within.end is None else [within.start, within.end]
-    found = tuple(context.lower(e) for e in ends)
+    found = context.each(ends)
     for expr, text in zip(found, ends, strict=True):
         if expr.type not in {AttrType.STRING, AttrType.LONG}:
             report.fail(text.at, f"'within' takes a string or a long, not {expr.type.value}")

@@ -8,33 +8,41 @@ from edgewise.event.schema import Schema
 from edgewise.event.types import NUMERIC
 from edgewise.lang.lower.draft import Draft
 from edgewise.lang.lower.expressions import Context
-from edgewise.lang.lower.scope import Slot
+from edgewise.lang.lower.scope import UNKNOWN, Slot
 from edgewise.lang.lower.symbols import STREAM, TABLE, WINDOW, Entry
 from edgewise.lang.report import Refused, nearest
 from edgewise.lang.syntax import query as written
 from edgewise.plan import nodes
-from edgewise.plan.exprs import OutField
+from edgewise.plan.exprs import Expr, OutField
 
 
 def lower_output(
-    draft: Draft, node: written.Output, rows: Schema, inputs: tuple[Slot, ...] = ()
+    draft: Draft, node: written.Output, rows: Schema | None, inputs: tuple[Slot, ...] = ()
 ) -> nodes.QueryOutput:
-    """`rows` is the shape of what the query selects; a stream not known yet takes it."""
+    """`rows` is the shape of what the query selects; a stream not known yet takes it.
+
+    None where the select list was refused: then only what does not need it is checked.
+    """
     events = nodes.EventType(node.events)
     if node.kind == "return" or node.target is None:
         return nodes.Return(events)
     if node.kind == "insert":
+        if rows is None:
+            raise Refused
         _insert(draft, node.target, rows)
         return nodes.InsertInto(node.target.full, events)
     _, table = draft.symbols.find(node.target, TABLE)
     context = _table_context(draft, node.target.full, table, rows, inputs)
-    on = context.boolean(node.on, "'on'") if node.on is not None else None
+    on: Expr | None = None
+    with draft.report.attempt():
+        on = context.boolean(node.on, "'on'") if node.on is not None else None
     if node.kind == "delete":
         return nodes.DeleteFrom(node.target.full, on, events)
-    assert on is not None
-    if node.kind == "upsert":
+    if node.kind == "upsert" and rows is not None:
         _check_fit(draft, node.target, "table", table, rows)
     sets = _assignments(context, node, table, rows)
+    if on is None:
+        raise Refused
     output = nodes.UpdateTable if node.kind == "update" else nodes.UpdateOrInsert
     return output(node.target.full, on, sets, events)
 
@@ -84,17 +92,21 @@ def _shape(schema: Schema) -> str:
 
 
 def _table_context(
-    draft: Draft, name: str, table: Schema, rows: Schema, inputs: tuple[Slot, ...]
+    draft: Draft, name: str, table: Schema, rows: Schema | None, inputs: tuple[Slot, ...]
 ) -> Context:
     slots = (Slot(name, table, (name,)), *(s for s in inputs if s.name != name))
+    if rows is None:
+        slots = (*slots, UNKNOWN)
     context = draft.context(slots, no_aggregates="in a condition on a table")
     return replace(context, scope=replace(context.scope, outputs=rows))
 
 
 def _assignments(
-    context: Context, node: written.Output, table: Schema, rows: Schema
+    context: Context, node: written.Output, table: Schema, rows: Schema | None
 ) -> tuple[nodes.SetColumn, ...]:
     if not node.assignments:
+        if rows is None:
+            raise Refused
         same = [a for a in rows.attributes if table.index(a.name) >= 0]
         if not same:
             hint = "add 'set', or rename the selected attributes with 'as'"

@@ -9,7 +9,7 @@ from edgewise.lang.lower.annotations import lower_annotations, named, value
 from edgewise.lang.lower.draft import Draft
 from edgewise.lang.lower.inputs import lower_join, lower_source
 from edgewise.lang.lower.outputs import declare_target, lower_output, lower_rate
-from edgewise.lang.lower.scope import Slot
+from edgewise.lang.lower.scope import UNKNOWN, Slot
 from edgewise.lang.lower.selection import lower_selection, output_schema
 from edgewise.lang.lower.states import lower_states
 from edgewise.lang.lower.symbols import STREAM, Entry
@@ -19,15 +19,24 @@ from edgewise.plan import nodes
 
 
 def lower_query(draft: Draft, node: written.Query, number: int) -> None:
-    """Adds the query to what is planned; a refused one still declares the stream it feeds."""
+    """Adds the query to what is planned; a refused one still declares the stream it feeds.
+
+    Each clause is checked, also where one before it was refused.
+    """
     name = _name(draft, node, number)
-    try:
+    report = draft.report
+    query_input: nodes.QueryInput | None = None
+    slots: tuple[Slot, ...] = (UNKNOWN,)
+    select: nodes.Select | None = None
+    output: nodes.QueryOutput | None = None
+    with report.attempt():
         query_input, slots = _input(draft, node.input)
-        context = draft.context(slots)
-        select = lower_selection(context, node.selection, node.input.at)
-        rows = output_schema("", select.items)
+    with report.attempt():
+        select = lower_selection(draft.context(slots), node.selection, node.input.at)
+    with report.attempt():
+        rows = output_schema("", select.items) if select else None
         output = lower_output(draft, node.output, rows, slots)
-    except Refused:
+    if query_input is None or select is None or output is None:
         declare_target(draft, node.output)
         return
     draft.planned.queries.append(
@@ -78,17 +87,17 @@ def _input(draft: Draft, node: written.QueryInput) -> tuple[nodes.QueryInput, tu
 
 def _name(draft: Draft, node: written.Query, number: int) -> str:
     """`@info(name='...')`, else its number among all queries; inner ones count on their own."""
-    name = given_name(node)
-    taken = draft.planned.names
-    if name and taken.get(name):
-        draft.report.warn(node.at, f"two queries are called '{name}'")
-    if not name:
-        name = f"query{number}" if number > 0 else f"inner{-number}"
-        while name in taken:
-            name += "_"
-    while taken.get(name):
-        name += "_"
-    taken[name] = True
+    given = given_name(node)
+    planned = draft.planned
+    base = name = given or (f"query{number}" if number > 0 else f"inner{-number}")
+    used = planned.names.get(name) if given else name in planned.names
+    if given and used:
+        draft.report.warn(node.at, f"two queries are called '{given}'")
+    while used:
+        again = planned.again[base] = planned.again.get(base, 0) + 1
+        name = f"{base}_{again if again > 1 else ''}"
+        used = name in planned.names
+    planned.names[name] = True
     return name
 
 

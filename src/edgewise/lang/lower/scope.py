@@ -17,7 +17,8 @@ from edgewise.plan.exprs import Expr, Field, OutField
 class Slot:
     """One input. `labels` are the names it answers to; `counted` ones hold several events.
 
-    `broken`: what it reads could not be understood; whoever asks it is refused in silence.
+    `broken`: it may have more attributes than are known, its problem is told already; whoever
+    asks for one that is not known is refused in silence.
     `hidden`: an absent pattern element, of which no event is ever selected.
     """
 
@@ -27,6 +28,9 @@ class Slot:
     counted: bool = False
     broken: bool = False
     hidden: bool = False
+
+
+UNKNOWN = Slot("", Schema("", ()), (), broken=True)  # stands for all that could not be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Scope:
             return self._qualified(ref, ref.stream)
         if self.outputs is not None and self.outputs.index(ref.name) >= 0:
             return OutField(self.outputs.type_of(ref.name), ref.name)
+        if UNKNOWN in self.slots:  # it may be an attribute that the refused part makes
+            raise Refused
         holders = [s for s in self.slots if s.schema.index(ref.name) >= 0]
         mine = [s for s in holders if self.own and s.name == self.own]
         if not holders:
@@ -58,6 +64,9 @@ class Scope:
     def _qualified(self, ref: AttrRef, stream: StreamRef) -> Expr:
         slot = self.slot(stream)
         if slot.schema.index(ref.name) < 0:
+            if slot.broken:
+                raise Refused
+            self.report.check_room()
             hint = nearest(ref.name, slot.schema.names) or f"it has {one_of(slot.schema.names)}"
             self.report.fail(ref.at, f"'{stream.name}' has no attribute '{ref.name}'", hint)
         return self._field(slot, ref, stream.index)
@@ -83,11 +92,11 @@ class Scope:
                 self.report.fail(ref.at, f"'{wanted}' is ambiguous", "give each its own name")
             found = mine
         if not found:
+            if UNKNOWN in self.slots:
+                raise Refused
             labels = [s.labels[0] for s in self.slots]
             hint = nearest(wanted, labels) or f"this clause sees {one_of(labels)}"
             self.report.fail(ref.at, f"'{wanted}' is not an input here", hint)
-        if found[0].broken:
-            raise Refused
         return found[0]
 
     def find_slot(self, name: str) -> Slot | None:
@@ -96,6 +105,7 @@ class Scope:
     def _unknown(self, ref: AttrRef) -> NoReturn:
         if any(s.broken for s in self.slots):
             raise Refused
+        self.report.check_room()
         known = [n for s in self.slots for n in s.schema.names]
         if self.outputs is not None:
             known += self.outputs.names

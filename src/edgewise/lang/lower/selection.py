@@ -7,6 +7,7 @@ from dataclasses import replace
 from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import AttrType
 from edgewise.lang.lower.expressions import Context
+from edgewise.lang.lower.scope import UNKNOWN
 from edgewise.lang.report import Refused
 from edgewise.lang.source import At
 from edgewise.lang.syntax import expr as written
@@ -18,16 +19,19 @@ EVERYTHING = Selection()
 
 
 def lower_selection(context: Context, text: Selection | None, at: At) -> nodes.Select:
-    """Every clause is tried; refused if any of them was."""
+    """Every clause is tried; refused where the rows it makes are not known."""
     report = context.report
     selection = text or EVERYTHING
-    before = report.count
-    items = (
-        _items(context, selection.items)
-        if selection.items
-        else _all(context, at if text is None else text.at)
-    )
-    outputs = output_schema("", items)
+    items: tuple[nodes.SelectItem, ...] | None = None
+    with report.attempt():
+        if selection.items:
+            items = _items(context, selection.items)
+        else:
+            items = _all(context, at if text is None else text.at)
+    if items is None:
+        slots = (*context.scope.slots, UNKNOWN)
+        context = replace(context, scope=replace(context.scope, slots=slots))
+    outputs = output_schema("", items or ())
     plain = context.without_aggregates("in 'group by'")
     group_by: list[Field] = []
     for ref in selection.group_by:
@@ -46,7 +50,7 @@ def lower_selection(context: Context, text: Selection | None, at: At) -> nodes.S
             order_by.append(_order(context, item, outputs))
     limit = _count(context, selection.limit, "limit")
     offset = _count(context, selection.offset, "offset")
-    if report.count > before:
+    if items is None:
         raise Refused
     return nodes.Select(items, tuple(group_by), having, tuple(order_by), limit, offset)
 
@@ -60,11 +64,13 @@ def _items(
 ) -> tuple[nodes.SelectItem, ...]:
     report = context.report
     items: list[nodes.SelectItem] = []
+    names: set[str] = set()
     for item in written_items:
         with report.attempt():
             name = item.alias or getattr(item.expression, "name", "")
-            if any(name == other.name for other in items):
+            if name and name in names:
                 report.error(item.at, f"'{name}' is selected twice", "rename one with 'as'")
+            names.add(name)
             items.append(nodes.SelectItem(name, context.lower(item.expression)))
     if len(items) < len(written_items):
         raise Refused
@@ -74,15 +80,17 @@ def _items(
 def _all(context: Context, at: At) -> tuple[nodes.SelectItem, ...]:
     """`select *`: the attributes of every slot, in order; a name may come once only."""
     items: list[nodes.SelectItem] = []
+    names: set[str] = set()
     for slot in context.scope.slots:
         if slot.broken:
             raise Refused
         if slot.hidden:
             continue
         for attribute in slot.schema.attributes:
-            if any(i.name == attribute.name for i in items):
+            if attribute.name in names:
                 hint = "name the attributes instead of 'select *'"
                 context.report.fail(at, f"'{attribute.name}' comes from two inputs", hint)
+            names.add(attribute.name)
             kind = AttrType.OBJECT if slot.counted else attribute.type
             items.append(nodes.SelectItem(attribute.name, Field(kind, slot.name, attribute.name)))
     return tuple(items)

@@ -45,8 +45,6 @@ def lower_states(
     _check_every(draft, node)
     elements = _Elements(draft)
     _collect(elements, node.state, counted=False)
-    if any(slot.broken for slot in elements.slots):
-        raise Refused
     state = _Builder(draft, tuple(elements.slots)).build(node.state)
     within_ms = node.within.ms if node.within else None
     kind = nodes.StateKind(node.kind)

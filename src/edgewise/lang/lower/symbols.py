@@ -71,6 +71,8 @@ class Symbols:
         return entry, entry.schema
 
     def _unknown(self, name: Name, kinds: tuple[str, ...]) -> NoReturn:
+        self.report.check_whole()
+        self.report.check_room()
         known = [e.name for e in self.visible() if e.kind in kinds and not e.anonymous]
         if name.prefix == "#" and self.outer is None:
             hint = "inner streams live between 'begin' and 'end' of a partition"

@@ -27,7 +27,7 @@ def lower_window(context: Context, node: written.Call) -> Window:
     if spec is None:
         hint = nearest(full, (s.name for s in WINDOWS.values()))
         report.fail(node.at, f"there is no window '{full}'", hint)
-    args = tuple(context.lower(arg) for arg in node.args)
+    args = context.each(node.args)
     misfits = [_misfit(params, spec.repeats, args) for params in spec.overloads]
     found = [m for m in misfits if m is not None]
     if len(found) == len(misfits):

@@ -238,9 +238,9 @@ def number(cursor: Cursor, token: Token, sign: str, start: int) -> Literal:
     kind = NUMBERS[token.kind]
     if kind in {AttrType.FLOAT, AttrType.DOUBLE}:
         return Literal(kind, float(sign + token.value.rstrip("fFdD")), at)
-    digits = token.value.rstrip("lL")
+    digits = token.value.rstrip("lL").lstrip("0") or "0"
     limit = (INT_MAX if kind is AttrType.INT else LONG_MAX) + (sign == "-")
-    if len(digits.lstrip("0")) > 19 or int(digits) > limit:
+    if len(digits) > 19 or int(digits) > limit:
         hint = "write it with L for a long" if kind is AttrType.INT else ""
         cursor.report.fail(at, f"too large for {kind.value}", hint)
     return Literal(kind, int(sign + digits), at)

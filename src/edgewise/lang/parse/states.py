@@ -23,6 +23,7 @@ from edgewise.lang.syntax.query import (
 from edgewise.lang.tokens import Kind
 
 SEPARATORS = {"->": "pattern", ",": "sequence"}
+STATES_MAX = 500  # of one chain; every element sees all others, so cost grows with the square
 SHORT_COUNTS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
@@ -73,6 +74,9 @@ class States(Sources):
         start = self.token.start if first is None else first.at[0]
         states = [self._link(first)]
         while self.at_op("->", ","):
+            if len(states) >= STATES_MAX:
+                hint = "split it: a query may select into a stream that the next one reads"
+                self.report.fail(self.token.at, f"more than {STATES_MAX} elements", hint)
             at, separator = self.token.at, self.advance().value
             if self._separator and separator != self._separator:
                 hint = "'->' makes a pattern and ',' a sequence; split it into two queries"

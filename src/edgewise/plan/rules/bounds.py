@@ -14,6 +14,7 @@ from edgewise.plan.nodes import (
     EveryState,
     JoinInput,
     JoinSide,
+    Partition,
     Query,
     State,
     StateInput,
@@ -38,13 +39,16 @@ class Bound:
 NOTHING = Bound("none")
 
 
-def bound(app: App, query: Query) -> Bound:
-    """The state of one query, of one key where its partition has many."""
+def bounds(app: App) -> dict[str, Bound]:
+    """The state of every query by its name, of one key where its partition has many."""
+    partitions = {p.name: p for p in app.partitions}
+    return {q.name: _bound(q, partitions.get(q.partition)) for q in app.queries}
+
+
+def _bound(query: Query, partition: Partition | None) -> Bound:
     found = _inside(query)
-    if not query.partition or found == NOTHING:
+    if partition is None or found == NOTHING:
         return found
-    partition = app.partition(query.partition)
-    assert partition is not None
     if partition.idle_ms is not None:
         return Bound(
             f"{found.text}, per key, freed when idle {spell(partition.idle_ms)}", found.why
