@@ -23,6 +23,16 @@ def cases(name):
 
 def problem(case):
     """Why an app (or a query asked of it) is refused, '' where it is planned."""
+    error = _refusal(case)
+    return error.render() if error else ""
+
+
+def problems(case):
+    error = _refusal(case)
+    return error.problems if error else ()
+
+
+def _refusal(case):
     try:
         app = compile_app(case["app"]).app
         queries = [step["query"] for step in case.get("steps", ()) if "query" in step]
@@ -30,8 +40,8 @@ def problem(case):
             if rows is not None:  # the original refuses the others too
                 compile_query(query, app)
     except AppError as error:
-        return error.render()
-    return ""
+        return error
+    return None
 
 
 def main():

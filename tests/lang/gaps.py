@@ -1,11 +1,11 @@
 """Apps of the conformance set that we do not treat as it says, with the reason for each."""
 
 NEEDS_AN_EXTENSION = "calls a function that only exists in the test suite it comes from"
-SHARDS_BY_SETTING = (
+SHARDS = (
     "its text is legal, as in incrementalStreamProcessorTest51; the original refuses it since its "
     "settings, outside the app, ask for shards without naming one"
 )
-ZONE_BY_SETTING = (
+ZONE = (
     "its text is legal, word for word that of incrementalStreamProcessorTest5SGTTimeZoneYear; the "
     "original refuses it since its settings, outside the app, name a time zone that does not exist"
 )
@@ -18,8 +18,8 @@ UNPLANNED = {
 }
 
 ACCEPTED = {
-    "incremental_aggregation/Aggregation2TestCase/incrementalStreamProcessorTest56": SHARDS_BY_SETTING,
+    "incremental_aggregation/Aggregation2TestCase/incrementalStreamProcessorTest56": SHARDS,
     "incremental_aggregation/Aggregation2TestCase/incrementalStreamProcessorTestInvalidTimeZone": (
-        ZONE_BY_SETTING
+        ZONE
     ),
 }

@@ -1,7 +1,9 @@
 """Every app of the conformance set is planned, or refused, as it says."""
 
+import re
+
 import pytest
-from tests.lang.conformance import cases, problem
+from tests.lang.conformance import cases, problem, problems
 from tests.lang.gaps import ACCEPTED, UNPLANNED
 
 pytestmark = pytest.mark.skipif(not cases("siddhi_cases"), reason="no conformance set here")
@@ -21,3 +23,15 @@ def test_illegal_apps_are_refused_with_a_place():
     for case in cases("invalid_apps"):
         if case["id"] not in ACCEPTED:
             assert "^" in problem(case), case["id"]
+
+
+def test_an_error_about_a_name_stands_under_that_name():
+    for case in cases("invalid_apps"):
+        for found in problems(case):
+            name = re.search(
+                r"there is no [^']*'([^']+)'|'([^']+)' is (?:already|not)", found.message
+            )
+            if name and "in the quotes" not in found.message:
+                line = case["app"].splitlines()[found.span.line - 1]
+                start = found.span.column - 1
+                assert (name[1] or name[2]) in line[start : start + found.span.length], case["id"]
