@@ -41,11 +41,12 @@ from edgewise.engines.kernel.index_code import (
 )
 from edgewise.engines.kernel.join_code import JoinQuery
 from edgewise.engines.kernel.page import TAP, Page
-from edgewise.engines.kernel.pair_code import PairQuery, pair_of
+from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, pair_of
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
 from edgewise.engines.kernel.runtime import FIRST_CELL, Runtime
+from edgewise.engines.kernel.sequence_code import SequenceQuery, sequence_of
 from edgewise.engines.kernel.store_code import write_stores
 from edgewise.engines.kernel.writer import local
 from edgewise.errors import BadEvent
@@ -201,7 +202,7 @@ def write_page(page: Page) -> str:
         for code in codes.values():
             code.write()
         for scope in page.scopes.values():
-            if scope.partition is not None and not _as_pair(codes, scope.partition.name):
+            if scope.partition is not None and not _keeps_keys(codes, scope.partition.name):
                 write_partition(page, scope, lambda q, s: entries(codes[q.name], s))
         for stream in page.read():
             if not stream.startswith("#"):
@@ -223,18 +224,23 @@ def write_page(page: Page) -> str:
     return w.text()
 
 
-AnyQuery = StreamQuery | JoinQuery | PatternQuery | PairQuery
+AnyQuery = StreamQuery | JoinQuery | PatternQuery | KeyedQuery
 
 
-def _as_pair(codes: dict[str, AnyQuery], partition: str) -> bool:
+def _keeps_keys(codes: dict[str, AnyQuery], partition: str) -> bool:
     """A partition whose only query keeps its own keys."""
-    return any(isinstance(c, PairQuery) and c.query.partition == partition for c in codes.values())
+    return any(
+        isinstance(c, KeyedQuery) and c.query.partition == partition for c in codes.values()
+    )
 
 
 def _query(page: Page, query: Query) -> AnyQuery:
     pair = pair_of(page, query)
     if pair is not None:
         return PairQuery(page, query, pair)
+    sequence = sequence_of(page, query)
+    if sequence is not None:
+        return SequenceQuery(page, query, sequence)
     match query.input:
         case StreamInput():
             return StreamQuery(page, query, query.input)
@@ -251,7 +257,7 @@ def entries(code: AnyQuery, stream: str) -> list[str]:
             return [f"{code.name}_in"]
         case JoinQuery():
             return code.entries(stream)
-        case PatternQuery() | PairQuery():
+        case PatternQuery() | KeyedQuery():
             return [code.entry(stream)]
 
 
@@ -284,7 +290,7 @@ def _readers(page: Page, stream: str, codes: dict[str, Any]) -> list[Reader]:
     called: set[str] = set()
     for query in page.readers(stream):
         scope, code = page.scopes[query.partition], codes[query.name]
-        if scope.partition is None or isinstance(code, PairQuery):
+        if scope.partition is None or isinstance(code, KeyedQuery):
             found.append((code, entries(code, stream)))
         elif scope.name not in called:
             called.add(scope.name)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.page import Page
-from edgewise.engines.kernel.pair_code import PairQuery
+from edgewise.engines.kernel.pair_code import KeyedQuery
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.writer import local
@@ -33,8 +33,8 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
             if isinstance(code, StreamQuery) and _stateless(page, code):
                 _comprehension(page, stream, code)
                 return
-            if isinstance(code, PairQuery):
-                _pair(page, stream, code)
+            if isinstance(code, KeyedQuery):
+                _keyed(page, stream, code)
                 return
             if isinstance(code, StreamQuery) and code.sliding is not None:
                 _sliding(page, stream, code, code.sliding)
@@ -166,22 +166,42 @@ def _fires(page: Page) -> None:
             page.writer.line("rt.fire(clock, at)")
 
 
-def _pair(page: Page, stream: str, code: PairQuery) -> None:
-    w = page.writer
-    w.line("heap, rows = rt.heap, rt.rows")
+def _keyed(page: Page, stream: str, code: KeyedQuery) -> None:
+    w, target, used = page.writer, code.query.output.target, code.used(stream)
+    emit = f"rows.append(({target!r}, clock, 1, offset, {{seq}}, ts, at, 0, {{data}}))"
+    suits = code.suits(stream) if not page.timers else None
+    w.line("heap, rows, columns = rt.heap, rt.rows, run.columns")
     with w.block("if len(run.clock)"):
         w.line("rt.now = max(rt.now, run.clock[0])")
-    w.line(f"pend, order = rt.state(())[{code.cell}]")
-    left, source = _columns(page, stream)
-    target = code.query.output.target
-    with w.block(f"for {left} in {source}"):
-        _fires(page)
-        w.line("seq = 0")
-        w.line(f"row = {_row(page, stream)}")
-        emit = f"rows.append(({target!r}, clock, 1, offset, seq, ts, at, 0, {{data}})); seq += 1"
-        code.event(stream, emit)
+    w.line(f"{code.opened} = rt.state(())[{code.cell}]")
+    left, right = _columns(page, stream, used)
+    if suits is None:
+        with w.block(f"for {left} in {right}"):
+            _fires(page)
+            code.event(stream, emit)
+    else:
+        _pick(page, stream, *suits)
+        places = [page.schema(stream).names.index(n) for n in used]
+        taken = ["stamps[i]", "offsets[i]", "clocks[i]", "ats[i]"]
+        taken += [f"columns[{place}][i]" for place in places]
+        with w.block("for i in picked"):
+            w.line(f"{left} = {', '.join(taken)}")
+            code.event(stream, emit)
+        code.at_last()
     with w.block("if len(run.clock)"):
         w.line("rt.now = max(rt.now, run.clock[-1])")
+
+
+def _pick(page: Page, stream: str, names: list[str], test: str) -> None:
+    """Where time only rises, an event that suits no element by itself is not looked at."""
+    w = page.writer
+    columns = [f"columns[{page.schema(stream).names.index(n)}]" for n in names]
+    left = ", ".join(["i", *(f"c_{local(n)}" for n in names)])
+    w.line("stamps, offsets, clocks, ats = run.ts, run.offset, run.clock, run.at")
+    w.line("picked = range(len(stamps))")
+    with w.block("if stamps == clocks"):
+        w.line(f"events = zip(picked, {', '.join(columns)})")
+        w.line(f"picked = [i for {left} in events if {test}]")
 
 
 def _gathers(code: StreamQuery) -> bool:

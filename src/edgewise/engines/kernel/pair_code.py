@@ -4,18 +4,20 @@ It is chosen where a key is known: the partition's attribute, or an equality `e2
 filter of e2. First events then wait in a dictionary by key, so an event looks only at those it can
 match, however many wait in all. Everything else runs on the general machine in `patterns`.
 
-State: [key -> list of (ts, row), deque of (ts, key) in order of arrival for what grows too old].
-A list, for most keys hold one: a deque would take ten times the memory.
+State: [key -> list of (ts, what is read of e1 later), deque of (ts, key) in order of arrival for
+what grows too old]. A list, for most keys hold one: a deque would take ten times the memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from edgewise.engines.kernel.exprs import Code, Exprs, Resolve
-from edgewise.engines.kernel.names import Names
+from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.names import Names, keys_of
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import QueryCode
+from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Agg, And, Call, Compare, Expr, Field, InTable, SlotTime, walk
 from edgewise.plan.nodes import (
     ChainState,
@@ -45,7 +47,7 @@ class Pair:
 
 def pair_of(page: Page, query: Query) -> Pair | None:
     """The query as a keyed pair, None where it is something else."""
-    source, select = query.input, query.select
+    source = query.input
     if not isinstance(source, StateInput) or source.kind is not StateKind.PATTERN:
         return None
     match source.state:
@@ -55,20 +57,31 @@ def pair_of(page: Page, query: Query) -> Pair | None:
             pass
         case _:
             return None
-    simple = not select.group_by and select.having is None and not select.order_by
-    simple = simple and select.limit is None and select.offset is None and query.rate is None
-    simple = simple and isinstance(query.output, InsertInto)
-    simple = simple and query.output.events is EventType.CURRENT
     handlers = (*first.handlers, *second.handlers)
-    if not simple or not all(isinstance(h, Filter) for h in handlers):
+    if not is_plain(query) or not all(isinstance(h, Filter) for h in handlers):
         return None
-    items = [i.expr for i in select.items]
+    items = [i.expr for i in query.select.items]
     parts = [c for h in second.handlers if isinstance(h, Filter) for c in _conjuncts(h.condition)]
     ones = [c for h in first.handlers if isinstance(h, Filter) for c in _conjuncts(h.condition)]
     if any(isinstance(n, Agg | InTable | SlotTime | Call) for e in (*items, *parts, *ones)
            for n in walk(e)):  # fmt: skip
         return None
     return _keyed(page, query, first, second, ones, parts)
+
+
+def is_plain(query: Query) -> bool:
+    """Each match is one row for a stream, and nothing looks at two of them."""
+    select, output = query.select, query.output
+    return (
+        not select.group_by
+        and select.having is None
+        and not select.order_by
+        and select.limit is None
+        and select.offset is None
+        and query.rate is None
+        and isinstance(output, InsertInto)
+        and output.events is EventType.CURRENT
+    )
 
 
 def _keyed(
@@ -80,7 +93,8 @@ def _keyed(
     parts: list[Expr],
 ) -> Pair | None:
     if query.partition:
-        keys = _partition_keys(page, query, first, second)
+        fields = partition_fields(page, query, [first.stream, second.stream])
+        keys = None if fields is None else (fields[first.stream], fields[second.stream])
     else:
         keys = _equal_keys(first, second, parts)
     if keys is None:
@@ -102,18 +116,17 @@ def _reads(expr: Expr, slot: str) -> bool:
     return any(isinstance(n, Field) and n.slot == slot for n in walk(expr))
 
 
-def _partition_keys(
-    page: Page, query: Query, first: StreamState, second: StreamState
-) -> tuple[str, str] | None:
+def partition_fields(page: Page, query: Query, streams: list[str]) -> dict[str, str] | None:
+    """The attribute that keys each stream, where the partition holds this query alone."""
     partition = page.app.partition(query.partition)
     alone = sum(q.partition == query.partition for q in page.queries) == 1
     if partition is None or not alone or partition.idle_ms is not None:
         return None
-    keys = {k.stream: k.value for k in partition.keys}
-    one, two = keys.get(first.stream), keys.get(second.stream)
-    if isinstance(one, Field) and isinstance(two, Field) and one.type is two.type:
-        return one.name, two.name
-    return None
+    values = {k.stream: k.value for k in partition.keys}
+    fields = {s: v for s in streams if isinstance(v := values.get(s), Field)}
+    if set(fields) != set(streams) or len({f.type for f in fields.values()}) > 1:
+        return None
+    return {stream: field.name for stream, field in fields.items()}
 
 
 def _equal_keys(
@@ -146,28 +159,31 @@ def _is_key(expr: Expr, keys: tuple[str, str], first: StreamState, second: Strea
     return _equality(expr, first, second) == keys
 
 
-class PairQuery(QueryCode):
+class KeyedQuery(QueryCode):
     """`_in_<n>(S, chunk)` per stream; state lives outside the partition it stands for."""
 
-    def __init__(self, page: Page, query: Query, pair: Pair) -> None:
+    fresh = opened = ""  # its state when new, and the locals that hold it
+
+    def __init__(self, page: Page, query: Query, streams: Iterable[str]) -> None:
         super().__init__(page, query, Names())
-        self.pair = pair
-        source = query.input
-        assert isinstance(source, StateInput)
-        self.within = source.within_ms
-        self.schemas = {s.slot: page.schema(s.stream) for s in (pair.first, pair.second)}
-        self.streams = tuple(dict.fromkeys((pair.first.stream, pair.second.stream)))
+        self.streams = tuple(dict.fromkeys(streams))
+        self.cell = 0
 
     def write(self) -> None:
         w = self.writer
         self.output.write()
-        self.cell = self.page.root.cell("[{}, deque()]")
+        self.cell = self.page.root.cell(self.fresh)
+        self.before()
         for n, stream in enumerate(self.streams):
+            names, used = self.page.schema(stream).names, self.used(stream)
             w.line()
             with w.block(f"def {self.name}_in_{n}(S, chunk)"):
                 w.line("out = []")
-                w.line(f"pend, order = rt.root[{self.cell}]")
+                w.line(f"{self.opened} = rt.root[{self.cell}]")
                 with w.block("for _, ts, row in chunk"):
+                    if used:
+                        places = ", ".join(f"row[{names.index(a)}]" for a in used)
+                        w.line(f"{', '.join(f'c_{local(a)}' for a in used)} = {places}")
                     self.event(stream, "out.append((0, ts, {data}))")
                 with w.block("if out"):
                     w.line(f"{self.name}_out(S, out)")
@@ -175,77 +191,154 @@ class PairQuery(QueryCode):
     def entry(self, stream: str) -> str:
         return f"{self.name}_in_{self.streams.index(stream)}"
 
+    def before(self) -> None:
+        """Functions that the code of an event calls."""
+
+    def used(self, stream: str) -> list[str]:
+        """The attributes of an event of this stream that the code reads, in order."""
+        raise NotImplementedError
+
     def event(self, stream: str, emit: str) -> None:
-        """One event as `ts` and `row`; the second element is tried first."""
+        """One event as `ts` and locals `c_<attribute>`, in a loop. `emit` takes `data`, `seq`."""
+        raise NotImplementedError
+
+    def suits(self, _stream: str) -> tuple[list[str], str] | None:
+        """Whether an event may be of use at all: the attributes read, and the test."""
+        return None
+
+    def at_last(self) -> None:
+        """After a run of which only events that suit were looked at."""
+
+
+class PairQuery(KeyedQuery):
+    fresh, opened = "[{}, deque()]", "pend, order"
+
+    def __init__(self, page: Page, query: Query, pair: Pair) -> None:
+        super().__init__(page, query, (pair.first.stream, pair.second.stream))
+        self.pair = pair
+        source = query.input
+        assert isinstance(source, StateInput)
+        self.within = source.within_ms
+        items = [i.expr for i in query.select.items]
+        self.kept = [  # of the first event, behind its time
+            n
+            for n in page.schema(pair.first.stream).names
+            if (pair.first.slot, n) in {k[:2] for k in keys_of(*items, *pair.cross_filter)}
+        ]
+
+    def used(self, stream: str) -> list[str]:
+        pair, found = self.pair, set[str]()
+        if stream == pair.first.stream:
+            found |= {pair.first_key, *self.kept, *(k[1] for k in keys_of(*pair.first_filter))}
+        if stream == pair.second.stream:
+            items = [i.expr for i in self.query.select.items]
+            read = keys_of(*items, *pair.own_filter, *pair.cross_filter)
+            found |= {pair.second_key, *(k[1] for k in read if k[0] == pair.second.slot)}
+        return [n for n in self.page.schema(stream).names if n in found]
+
+    def before(self) -> None:
+        """What is too old is forgotten, in the order it came."""
+        w = self.writer
+        if self.within is None:
+            return
+        w.line()
+        with (
+            w.block(f"def {self.name}_forget(pend, order, ts)"),
+            w.block(f"while order and ts - order[0][0] > {self.within}"),
+        ):
+            w.line("key = order.popleft()[1]")
+            w.line("held = pend.get(key)")
+            with w.block(f"while held and ts - held[0][0] > {self.within}"):
+                w.line("del held[0]")
+            with w.block("if held is not None and not held"):
+                w.line("del pend[key]")
+
+    def event(self, stream: str, emit: str) -> None:
+        """The second element is tried first."""
         w, pair = self.writer, self.pair
         if self.within is not None:
-            with w.block(f"while order and ts - order[0][0] > {self.within}"):
-                w.line("key = order.popleft()[1]")
-                w.line("held = pend.get(key)")
-                with w.block(f"while held and ts - held[0][0] > {self.within}"):
-                    w.line("del held[0]")
-                with w.block("if held is not None and not held"):
-                    w.line("del pend[key]")
+            with w.block(f"if order and ts - order[0][0] > {self.within}"):
+                w.line(f"{self.name}_forget(pend, order, ts)")
         if stream == pair.second.stream:
             self._second(emit)
         if stream == pair.first.stream:
             self._first()
 
-    def _condition(self, conditions: tuple[Expr, ...], own: str) -> str:
-        exprs = Exprs(self.writer, self._resolve(own), self.tables)
+    def suits(self, stream: str) -> tuple[list[str], str] | None:
+        pair = self.pair
+        wanted = [pair.own_filter] if stream == pair.second.stream else []
+        wanted += [pair.first_filter] if stream == pair.first.stream else []
+        if not all(wanted):
+            return None
+        read = {k[1] for filters in wanted for k in keys_of(*filters)}
+        names = [n for n in self.page.schema(stream).names if n in read]
+        return names, " or ".join(self._condition(filters) for filters in wanted)
+
+    def at_last(self) -> None:
+        if self.within is not None:
+            with self.writer.block("if order and len(stamps)"):
+                self.writer.line(f"{self.name}_forget(pend, order, stamps[-1])")
+
+    def _condition(self, conditions: tuple[Expr, ...]) -> str:
+        exprs = Exprs(self.writer, self._resolve, self.tables)
         return " and ".join(exprs.condition(c) for c in conditions)
 
-    def _resolve(self, own: str) -> Resolve:
-        def resolve(expr: Expr) -> Code:
-            assert isinstance(expr, Field)
-            place = self.schemas[expr.slot].index(expr.name)
-            return Code(f"row[{place}]" if expr.slot == own else f"one[{place}]")
+    def _resolve(self, expr: Expr) -> Code:
+        assert isinstance(expr, Field)
+        return Code(f"c_{local(expr.name)}")
 
-        return resolve
+    def _both(self, expr: Expr) -> Code:
+        assert isinstance(expr, Field)
+        if expr.slot == self.pair.first.slot:
+            return Code(f"one[{1 + self.kept.index(expr.name)}]")
+        return Code(f"c_{local(expr.name)}")
 
     def _second(self, emit: str) -> None:
         w, pair = self.writer, self.pair
-        slot = pair.second.slot
-        place = self.schemas[slot].index(pair.second_key)
-        guards = [f"(key := row[{place}]) in pend"]
+        key = f"c_{local(pair.second_key)}"
+        guards = [f"{key} in pend"]
         if pair.own_filter:
-            guards.insert(0, self._condition(pair.own_filter, slot))
-        exprs = Exprs(w, self._resolve(slot), self.tables)
+            guards.insert(0, self._condition(pair.own_filter))
+        exprs = Exprs(w, self._both, self.tables)
         items = [exprs.value(i.expr) for i in self.query.select.items]
         data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         with w.block(f"if {' and '.join(guards)}"):
             if pair.cross_filter:
                 w.line("kept = []")
-            with w.block("for waiting in pend[key]"):
-                w.line("one = waiting[1]")
-                old = f"abs(waiting[0] - ts) > {self.within}"
+            if "{seq}" in emit:
+                w.line("seq = 0")
+            with w.block(f"for one in pend[{key}]"):
                 if self.within is not None:
-                    with w.block(f"if {old}"):
+                    with w.block(f"if abs(one[0] - ts) > {self.within}"):
                         w.line("continue")
                 if pair.cross_filter:
-                    with w.block(f"if not ({self._condition(pair.cross_filter, slot)})"):
-                        w.line("kept.append(waiting)")
+                    tests = " and ".join(exprs.condition(c) for c in pair.cross_filter)
+                    with w.block(f"if not ({tests})"):
+                        w.line("kept.append(one)")
                         w.line("continue")
-                w.line(emit.format(data=data))
+                w.line(emit.format(data=data, seq="seq"))
+                if "{seq}" in emit:
+                    w.line("seq += 1")
             if pair.cross_filter:
                 with w.block("if kept"):
-                    w.line("pend[key] = kept")
+                    w.line(f"pend[{key}] = kept")
                 with w.block("else"):
-                    w.line("del pend[key]")
+                    w.line(f"del pend[{key}]")
             else:
-                w.line("del pend[key]")
+                w.line(f"del pend[{key}]")
 
     def _first(self) -> None:
         w, pair = self.writer, self.pair
-        slot = pair.first.slot
-        place = self.schemas[slot].index(pair.first_key)
-        guards = [self._condition(pair.first_filter, slot)] if pair.first_filter else []
-        guards.append(f"(key := row[{place}]) is not None")
+        key = f"c_{local(pair.first_key)}"
+        guards = [self._condition(pair.first_filter)] if pair.first_filter else []
+        guards.append(f"{key} is not None")
+        values = ["ts", *(f"c_{local(n)}" for n in self.kept)]
+        one = f"({', '.join(values)}{'' if self.kept else ','})"
         with w.block(f"if {' and '.join(guards)}"):
-            w.line("held = pend.get(key)")
+            w.line(f"held = pend.get({key})")
             with w.block("if held is None"):
-                w.line("pend[key] = [(ts, row)]")
+                w.line(f"pend[{key}] = [{one}]")
             with w.block("else"):
-                w.line("held.append((ts, row))")
+                w.line(f"held.append({one})")
             if self.within is not None:
-                w.line("order.append((ts, key))")
+                w.line(f"order.append((ts, {key}))")
