@@ -76,3 +76,13 @@ def test_a_table_without_a_column_of_the_log_is_refused_by_name():
 
 def test_a_cut_counts_its_rows():
     assert Cut(0, {"S": 3, "T": 0}, {"S": 5, "T": 1}, 0, 0).rows == 3
+
+
+def test_rows_of_named_windows_stay_inside(tmp_path):
+    app = compile_app(
+        "define stream S (k string); define window W (k string) length(2) output all events; "
+        "from S select k insert into W; from W select k, count() as n insert into O;"
+    ).app
+    [fragment] = split(app)
+    inside = Job(app, fragment, 0, 0, str(tmp_path), ("S",))
+    assert counts(run_part(inside, 0, [batch("a", "b", first=0)])) == [1, 2]

@@ -3,14 +3,14 @@
 import random
 
 import pytest
-from tests.engines.spark.slices import case
+from tests.engines.spark.slices import case, late_case
 
 from edgewise.engines.live import LiveApp
 from edgewise.errors import StateError
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
-from edgewise.node.replay import _load, _rows, merge, replay
+from edgewise.node.replay import _load, _rows, _until_let_go, merge, replay
 
 
 def open_live(app, layout, writers, rows_max):
@@ -23,12 +23,13 @@ def open_live(app, layout, writers, rows_max):
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_steps_of_any_size_with_restarts_in_between(tmp_path, seed):
-    text, events, _ = case(seed)
+@pytest.mark.parametrize("make", [case, late_case])
+@pytest.mark.parametrize("seed", range(15))
+def test_steps_of_any_size_with_restarts_in_between(tmp_path, seed, make):
+    text, events, _ = make(seed)
     app = compile_app(text).app
     layout = Layout(tmp_path)
-    _load(app, events, layout)
+    _load(app, _until_let_go(app, events), layout)
     writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
     dice = random.Random(seed)
     live = open_live(app, layout, writers, dice.choice([1, 7, 1000]))

@@ -154,9 +154,13 @@ def runs(job: Job, batch: Any) -> Iterator[Run]:
 
 
 def to_table(job: Job, rows: list[OutRow]) -> Any:
-    """Rows of a kernel as one Arrow table of `out_schema`."""
+    """Rows of a kernel as one Arrow table of `out_schema`.
+
+    Those of named windows, triggers and fault streams stay inside: they have no log.
+    """
     schema = out_schema(job)
     index_of = {stream.name: i for i, stream in enumerate(job.outputs)}
+    rows = [r for r in rows if r.stream in index_of]
     columns: dict[str, list[Any]] = {
         OUT: [index_of[r.stream] for r in rows],
         CLOCK: [r.clock for r in rows],

@@ -92,8 +92,19 @@ def replay(app: App, events: Iterable[Event], engine: str, **spark: Any) -> Iter
     """Rows of every stream that a query writes."""
     if engine not in ENGINES:
         raise SetupError(f"no engine '{engine}': choose one of {', '.join(ENGINES)}")
+    events = _until_let_go(app, events)
     rows = _embedded(app, events) if engine == "embedded" else _spark(app, events, engine, **spark)
     return merge(rows, [s.name for s in app.outputs])
+
+
+def _until_let_go(app: App, events: Iterable[Event]) -> Iterator[Event]:
+    """At the end of a finite run nothing later can come: what waits to be put in order goes on."""
+    clock: int | None = None
+    for event in events:
+        clock = event.ts if clock is None else max(clock, event.ts)
+        yield event
+    if app.lateness_ms is not None and clock is not None:
+        yield Event("", clock + app.lateness_ms, (), Kind.MARK)
 
 
 def _embedded(app: App, events: Iterable[Event]) -> Iterator[Event]:
@@ -197,6 +208,8 @@ def merge(rows: Iterable[Event], streams: Sequence[str]) -> Iterator[Event]:
     """By time; rows of one stream keep their order even where time goes back."""
     lanes: dict[str, list[tuple[int, int, int, Event]]] = {name: [] for name in streams}
     for row in rows:
+        if row.stream not in lanes:
+            continue  # of a named window, a trigger or a fault stream: inside the app
         lane = lanes[row.stream]
         clock = max(lane[-1][0], row.ts) if lane else row.ts
         lane.append((clock, streams.index(row.stream), len(lane), row))

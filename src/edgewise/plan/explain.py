@@ -51,6 +51,7 @@ class Outline:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     stores: tuple[str, ...]
+    order: str
     fragments: tuple[FragmentOutline, ...]
 
 
@@ -75,8 +76,18 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
         tuple(s.name for s in app.inputs),
         tuple(s.name for s in app.outputs),
         tuple(stores),
+        _order(app),
         fragments,
     )
+
+
+def _order(app: App) -> str:
+    """What waits to be put in order, '' where nothing does."""
+    late = [(s.name, s.lateness_ms) for s in app.streams if s.lateness_ms is not None]
+    if app.lateness_ms is None:
+        return ""
+    each = ", ".join(f"{name} up to {spell(ms)} late" for name, ms in late)
+    return f"{each}; the app's time runs {spell(app.lateness_ms)} behind"
 
 
 def _query(app: App, query: Query, held: Bound, notes: tuple[str, ...]) -> QueryOutline:
@@ -156,6 +167,8 @@ def explain_text(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> s
     heads: list[tuple[str, list[str]]] = []
     if found.stores:
         heads.append(("holds " + ", ".join(found.stores), []))
+    if found.order:
+        heads.append((f"order {found.order}", []))
     heads += [(f"fragment {f.name}: {runs(f)}", _tree(f)) for f in found.fragments]
     for place, (head, body) in enumerate(heads):
         last = place == len(heads) - 1

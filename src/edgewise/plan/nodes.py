@@ -111,12 +111,14 @@ __all__ = [
 class Stream:
     """A stream with its ends. `implicit` ones were derived: from a select list, a trigger, or
     the faults of another (`!S`). `anonymous` ones carry an inner query to the one around it.
+    With `lateness_ms` its events may come so much after newer ones and are put in order.
     """
 
     schema: Schema
     annotations: tuple[Annotation, ...] = ()
     implicit: bool = False
     anonymous: bool = False
+    lateness_ms: int | None = None
 
     @property
     def name(self) -> str:
@@ -213,6 +215,13 @@ class App:
 
     def partition(self, name: str) -> Partition | None:
         return next((p for p in self.partitions if p.name == name), None)
+
+    @property
+    def lateness_ms(self) -> int | None:
+        """How far the app's time runs behind its newest event; None: not at all, nothing waits."""
+        return max(
+            (s.lateness_ms for s in self.streams if s.lateness_ms is not None), default=None
+        )
 
     @property
     def inputs(self) -> tuple[Stream, ...]:

@@ -71,3 +71,10 @@ def events(dice, count):
 def case(seed, count=120):
     dice = random.Random(seed)
     return app_text(dice), events(dice, count), dice
+
+
+def late_case(seed, count=120):
+    """Events of S come out of order: most as far as it declares, some beyond."""
+    text, made, dice = case(seed, count)
+    text = text.replace("define stream S", "@lateness('250 millisec') define stream S", 1)
+    return text, made, dice

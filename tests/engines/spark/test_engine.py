@@ -5,7 +5,7 @@ import itertools
 import json
 
 import pytest
-from tests.engines.spark.slices import case
+from tests.engines.spark.slices import case, late_case
 
 from edgewise.engines.spark.engine import SparkConfig, _forget_unborn, _offset_file
 from edgewise.errors import SetupError
@@ -27,8 +27,8 @@ def rows(app, events, engine, **config):
     return [dataclasses.replace(e, at=0) for e in replay(app, events, engine, **config)]
 
 
-def assert_same(seed):
-    text, events, dice = case(seed)
+def assert_same(seed, make=case):
+    text, events, dice = make(seed)
     app = compile_app(text).app
     expected = rows(app, events, "embedded")
     small = dice.choice([0, 50_000])
@@ -42,6 +42,11 @@ def assert_same(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_apps_give_the_same_rows_on_every_engine(spark, seed):
     assert_same(seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_events_are_put_in_order_on_every_engine(spark, seed):
+    assert_same(seed, late_case)
 
 
 @pytest.mark.slow

@@ -55,7 +55,8 @@ class KernelStats:
     events_in: int = 0
     rows_out: int = 0
     keys: int = 0
-    faults: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)  # events that failed, by stream
+    late: dict[str, int] = field(default_factory=dict)  # events beyond the lateness, by stream
 
 
 class Kernel(Protocol):

@@ -40,6 +40,7 @@ from edgewise.engines.kernel.index_code import (
     write_index,
 )
 from edgewise.engines.kernel.join_code import JoinQuery
+from edgewise.engines.kernel.order import HELD, Order
 from edgewise.engines.kernel.page import TAP, Page
 from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, pair_of
 from edgewise.engines.kernel.partition_code import write_partition
@@ -92,25 +93,41 @@ class Compiled:
         self._feeders = feeders
         self._rt = rt
         self._mark = mark
+        self._order = None if app.lateness_ms is None else Order(app, self.stats)
 
     def start(self, clock: int) -> None:
         """The app begins: what waits from the start on waits from here."""
         self._rt.now = clock
+        if self._order is not None:
+            self._order.floor = clock
         if not self._rt.keyed:
             self._rt.state(())
 
     def feed(self, run: Run) -> None:
-        feeder = self._feeders.get(run.stream)
         self.stats.events_in += len(run.ts)
+        if self._order is None:
+            self._hand_on(run)
+        elif len(run.ts):
+            self._order.put(run)
+            self.advance(run.clock[-1], run.at[-1])
+
+    def _hand_on(self, run: Run) -> None:
+        feeder = self._feeders.get(run.stream)
         if feeder is not None:
             feeder(run)
         elif len(run.ts):
-            self.advance(run.clock[-1], run.at[-1])
+            self._move(run.clock[-1], run.at[-1])
+        if run.stream.startswith("!"):
+            rows = zip(*run.columns, strict=True)
+            places = zip(run.clock, run.offset, run.at, run.ts, rows, strict=True)
+            for clock, offset, at, ts, row in places:
+                self._rt.begin(clock, 1, offset, at)
+                self._rt.emit(run.stream, [(0, ts, row)])
 
     def feed_chunk(self, run: Run) -> None:
         """All events of the run as one chunk, at the clock of the last."""
         rt = self._rt
-        if run.stream not in self._feeders or not len(run.ts):
+        if run.stream not in self._feeders or not len(run.ts) or self._order is not None:
             self.feed(run)
             return
         self.stats.events_in += len(run.ts)
@@ -125,6 +142,13 @@ class Compiled:
         return ondemand.ask(self.app, self._rt, query, SPACE)
 
     def advance(self, clock: int, at: int) -> None:
+        if self._order is not None:
+            for run in self._order.let_go(clock):
+                self._hand_on(run)
+            clock -= self._order.lag_ms
+        self._move(clock, at)
+
+    def _move(self, clock: int, at: int) -> None:
         self._rt.fire(clock, at)
         self._rt.now = max(self._rt.now, clock)
 
@@ -155,6 +179,9 @@ class Compiled:
                 continue
             clock = None if rt.keyed else rt.now
             out.append((snapshot.pack_key(key), snapshot.pack(self._mark, [clock, *state])))
+        if self._order is not None:
+            held = snapshot.pack(self._mark, self._order.state())
+            out.append((snapshot.pack_key(HELD), held))
         self.stats.keys = len(rt.keys)
         return out
 
@@ -173,10 +200,15 @@ class Compiled:
         rt.heap.clear()
         rt.keys.clear()
         for key_bytes, data in states:
+            key = snapshot.unpack_key(key_bytes)
+            if key == HELD:
+                assert self._order is not None
+                self._order.restore(snapshot.unpack(self._mark, data))
+                continue
             clock, *state = snapshot.unpack(self._mark, data)
             if clock is not None:
                 rt.now = max(rt.now, clock)
-            rt.keys[snapshot.unpack_key(key_bytes)] = rt.root = state
+            rt.keys[key] = rt.root = state
             rt.restored(state)
         self.stats.keys = len(rt.keys)
 
@@ -189,7 +221,8 @@ def compile_kernel(app: App, fragment: Fragment, taps: Iterable[str] = ()) -> Co
     space = {**SPACE, **page.readers_of_text, **bodies(app)}
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
-    mark = snapshot.fingerprint((page.queries, fragment.keys))
+    lateness = tuple((s.name, s.lateness_ms) for s in app.streams if s.lateness_ms is not None)
+    mark = snapshot.fingerprint((page.queries, fragment.keys, *lateness))
     return Compiled(app, source, feeders, rt, mark)
 
 

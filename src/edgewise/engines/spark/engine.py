@@ -215,7 +215,8 @@ class SparkApp:
         for stream in fragment.inputs:
             prefix = f"s{list(self.logs).index(stream)}_"
             own = sf.col(STREAM) == list(self.logs).index(stream)
-            matters = native.wanted(self.app, fragment, stream, prefix)
+            ordered = self.app.stream(stream).lateness_ms is not None  # what is late is counted
+            matters = None if ordered else native.wanted(self.app, fragment, stream, prefix)
             chosen |= own if matters is None else own & matters
             columns += [prefix + name for name in self.app.stream(stream).schema.names]
         alive = sf.col(KIND) != int(Kind.MARK)

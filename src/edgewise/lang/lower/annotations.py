@@ -41,7 +41,21 @@ def duration_ms(report: Report, annotation: Annotation, key: str) -> int | None:
             return found.ms
     except Refused:
         pass
-    return report.fail(annotation.at, f"{key}='{text}' is not a time", "write it as '10 sec'")
+    given = f"{key}='{text}'" if key else f"'{text}'"
+    return report.fail(annotation.at, f"{given} is not a time", "write it as '10 sec'")
+
+
+def lateness_ms(report: Report, written: tuple[Annotation, ...]) -> int | None:
+    """`@lateness('5 sec')` of a stream."""
+    found = named(written, "lateness")
+    if len(found) > 1:
+        report.error(found[1].at, "a stream has one @lateness")
+    for annotation in found[:1]:
+        if [key for key, _ in annotation.pairs] != [""]:
+            hint = "write @lateness('5 sec')"
+            report.fail(annotation.at, "@lateness takes one time and nothing else", hint)
+        return duration_ms(report, annotation, "")
+    return None
 
 
 def check_stream_annotations(report: Report, written: tuple[Annotation, ...]) -> None:

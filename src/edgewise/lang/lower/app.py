@@ -57,6 +57,7 @@ def lower_app(
             with report.attempt():
                 partitions.append(_partition(draft.inside(name), execution, number))
             number += len(execution.queries)
+    _check_lateness(draft)
     return nodes.App(
         app_name(tree.annotations),
         streams_of(draft.symbols),
@@ -69,6 +70,15 @@ def lower_app(
         tuple(stores.functions),
         tuple(partitions),
     )
+
+
+def _check_lateness(draft: Draft) -> None:
+    """Rows of a query are in order by themselves."""
+    written = {q.output.target for q in draft.planned.queries}
+    for entry in draft.symbols.entries.values():
+        if entry.lateness_ms is not None and entry.name in written:
+            hint = "put @lateness on the streams that come from outside"
+            draft.report.error(entry.at, f"a query writes '{entry.name}': it cannot be late", hint)
 
 
 def _readers_last(definitions: tuple[written.Definition, ...]) -> list[written.Definition]:
@@ -88,7 +98,9 @@ def _given_names(tree: written.App) -> set[str]:
 
 def streams_of(symbols: Symbols) -> tuple[nodes.Stream, ...]:
     return tuple(
-        nodes.Stream(entry.schema, entry.annotations, entry.implicit, entry.anonymous)
+        nodes.Stream(
+            entry.schema, entry.annotations, entry.implicit, entry.anonymous, entry.lateness_ms
+        )
         for entry in symbols.entries.values()
         if entry.kind == STREAM and entry.schema is not None
     )

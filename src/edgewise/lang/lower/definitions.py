@@ -9,6 +9,7 @@ from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import AttrType
 from edgewise.lang.lower.annotations import (
     check_stream_annotations,
+    lateness_ms,
     lower_annotations,
     named,
     value,
@@ -78,7 +79,9 @@ def _stream(draft: Draft, node: written.StreamDefinition) -> None:
     name = node.name
     if name.prefix:
         draft.report.fail(name.at, "inner and fault streams are not defined, they follow from use")
-    draft.symbols.define(Entry(STREAM, name.text, schema, name.at, annotations))
+    late = lateness_ms(draft.report, node.annotations)
+    entry = Entry(STREAM, name.text, schema, name.at, annotations, lateness_ms=late)
+    draft.symbols.define(entry)
     if any(value(a, "action").upper() == "STREAM" for a in named(node.annotations, "OnError")):
         faults = Schema(f"!{name.text}", (*schema.attributes, ERROR))
         draft.symbols.define(Entry(STREAM, faults.name, faults, name.at, implicit=True))

@@ -27,6 +27,7 @@ class Entry:
     annotations: tuple[Annotation, ...] = ()
     implicit: bool = False
     anonymous: bool = False
+    lateness_ms: int | None = None
 
 
 @dataclass(slots=True)

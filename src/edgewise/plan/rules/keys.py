@@ -84,9 +84,15 @@ def _touched(query: Query) -> list[str]:
         node.table for expr in _exprs(query) for node in walk(expr) if isinstance(node, InTable)
     ]
     names = [*streams_of(query.input), *tables]
+    names += [_faulty(name) for name in names if name.startswith("!")]
     if query.output.target:
         names.append(query.output.target)
     return [_global(query, name) for name in names]
+
+
+def _faulty(name: str) -> str:
+    """The stream whose faults `!S` are; any other name as it is."""
+    return name.removeprefix("!")
 
 
 def _global(query: Query, name: str) -> str:
@@ -95,11 +101,11 @@ def _global(query: Query, name: str) -> str:
 
 def _fragment(app: App, queries: list[Query]) -> Fragment:
     names = tuple(q.name for q in queries)
-    read = {name for q in queries for name in streams_of(q.input)}
+    read = {_faulty(name) for q in queries for name in streams_of(q.input)}
     inputs = tuple(s for s in app.inputs if s.name in read)
     streams = tuple(s.name for s in inputs)
     why = next((reason for q in queries if (reason := blocked(app, q))), "")
-    if not why and not any(stateful(q) for q in queries):
+    if not why and not any(stateful(q) for q in queries) and app.lateness_ms is None:
         return Fragment(names[0], names, streams, stateless=True)
     if not inputs:
         why = why or "no input"
@@ -135,6 +141,7 @@ def _choices(inputs: tuple[Stream, ...]) -> Iterator[tuple[str, ...]]:
 def _refusal(app: App, queries: list[Query], choice: dict[str, str]) -> str:
     """Why this choice of one attribute per input is no key, '' where it is one."""
     carried: Carried = {stream: frozenset({name}) for stream, name in choice.items()}
+    carried |= {f"!{stream}": name for stream, name in carried.items()}
     pending = list(queries)
     written: dict[str, int] = {}
     for query in queries:

@@ -1,0 +1,70 @@
+"""Events put in order of time before queries see them, as far as their streams declare it.
+
+With a declared lateness an app's time runs behind the newest event by the largest lateness of its
+streams. An event waits here until that time reaches its own, so queries see events sorted by
+time; those of one moment keep the order they came in. What comes later than its stream allows goes
+to the fault stream, or nowhere, and is counted. A stream that declares nothing is put in order
+too; its events that come too late for that are handed on at once, as ever.
+
+When an event is let go does not matter for the place of its rows: that is the event's own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from edgewise.engines.kernel.api import KernelStats, Run
+from edgewise.plan.nodes import App
+
+HELD_MAX = 1_000_000  # events of one kernel that wait; beyond it the oldest go on early
+HELD = "held"  # the name of what waits among the states of keys, which are tuples
+
+Held = tuple[int, int, str, int, int, tuple[Any, ...]]  # time to go, offset, stream, ts, at, row
+
+
+class Order:
+    def __init__(self, app: App, stats: KernelStats) -> None:
+        assert app.lateness_ms is not None
+        self.lag_ms = app.lateness_ms
+        self.floor = 0  # no event is handed on at a time before this
+        self._allowed = {s.name: s.lateness_ms for s in app.streams}
+        self._told = {s.name[1:]: s.name for s in app.streams if s.name.startswith("!")}
+        self._held: list[Held] = []
+        self._stats = stats
+
+    def put(self, run: Run) -> None:
+        allowed = self._allowed.get(run.stream)
+        for ts, offset, clock, at, *row in zip(
+            run.ts, run.offset, run.clock, run.at, *run.columns, strict=True
+        ):
+            due = max(ts, clock - self.lag_ms, self.floor)
+            if allowed is None or ts >= clock - allowed:
+                heappush(self._held, (due, offset, run.stream, ts, at, tuple(row)))
+                continue
+            late = self._stats.late
+            late[run.stream] = late.get(run.stream, 0) + 1
+            if run.stream in self._told:
+                told = (*row, f"late by {clock - allowed - ts} ms")
+                heappush(self._held, (due, offset, self._told[run.stream], ts, at, told))
+
+    def let_go(self, clock: int) -> Iterator[Run]:
+        """What is in order by the time `clock`, in runs of one stream."""
+        mark, held = clock - self.lag_ms, self._held
+        ready: list[Held] = []
+        while held and (held[0][0] <= mark or len(held) > HELD_MAX):
+            ready.append(heappop(held))
+        if ready:
+            self.floor = max(self.floor, ready[-1][0])
+        for stream, events in groupby(ready, key=itemgetter(2)):
+            clocks, offsets, _, stamps, ats, rows = zip(*events, strict=True)
+            yield Run(stream, stamps, list(zip(*rows, strict=True)), offsets, clocks, ats)
+
+    def state(self) -> list[Any]:
+        return [self.floor, sorted(self._held)]
+
+    def restore(self, state: list[Any]) -> None:
+        self.floor, self._held = state  # sorted, so it is a heap
