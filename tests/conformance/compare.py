@@ -1,46 +1,70 @@
-"""Rows against rows: floats as float32, doubles to 1e-9, order where it matters."""
+"""Rows against rows: floats as float32, doubles to 1e-9, the rest exactly, each in its own type.
+
+Order counts where the case says so; the moment a row came out counts where the case carries it
+and the engine tells it.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import math
 from typing import Any
 
-from tests.conformance.engines import Case, Outcome, Rows
+from tests.conformance.engines import Case, Kinds, Outcome, Rows
 
-ANSWER_WIDTH_MAX = 64  # answers carry no types: their numbers are compared as floats
+from edgewise.event.values import float32
+
+DOUBLE_TOLERANCE = 1e-9
+_TYPES = {"string": str, "bool": bool, "int": int, "long": int, "float": float, "double": float}
 
 
 def same(expected: Any, found: Any, kind: str | None) -> bool:
-    if isinstance(expected, bool) or isinstance(found, bool):
+    """`kind` is the type of the column; without one the expected value shows it.
+
+    So it does where it cannot be of that type: the original takes any value for any attribute.
+    """
+    if expected is None or found is None:
         return expected is found
-    if isinstance(expected, int | float) and isinstance(found, int | float):
-        if kind == "float":
-            return ctypes.c_float(expected).value == ctypes.c_float(found).value or math.isclose(
-                expected, found, rel_tol=1e-6
-            )
-        if isinstance(expected, float) or isinstance(found, float):
-            if ctypes.c_float(expected).value == found:
-                return True  # a float attribute holds floats, whatever was sent into it
-            return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-9)
-        return expected == found
-    if isinstance(expected, list) and isinstance(found, list | tuple | frozenset):
-        return len(expected) == len(found) and all(
-            same(e, f, kind) for e, f in zip(expected, found, strict=True)
-        )
-    return bool(expected == found)
-
-
-def same_row(expected: list[Any], found: list[Any], kinds: list[str | None]) -> bool:
-    if len(expected) != len(found):
+    if isinstance(expected, list):
+        return _same_list(expected, found)
+    if not _may_be(expected, kind):
+        kind = None
+    wanted = _TYPES.get(kind or "", type(expected))
+    if type(found) is not wanted:
         return False
-    kinds = (kinds + [None] * len(expected))[: len(expected)]
+    if wanted is not float:
+        return bool(expected == found)
+    if math.isnan(expected) or math.isnan(found):
+        return math.isnan(expected) and math.isnan(found)
+    if kind == "float":
+        return float32(expected) == float32(found)
+    return math.isclose(expected, found, rel_tol=DOUBLE_TOLERANCE, abs_tol=DOUBLE_TOLERANCE)
+
+
+def _may_be(expected: Any, kind: str | None) -> bool:
+    """Whether a value of this type is written so; a fraction may be written without one."""
+    wanted = _TYPES.get(kind or "")
+    return type(expected) is wanted or (wanted is float and type(expected) is int)
+
+
+def _same_list(expected: list[Any], found: Any) -> bool:
+    if isinstance(found, frozenset):
+        return same_rows([[e] for e in expected], [[f] for f in found], [None], ordered=False)
+    return (
+        isinstance(found, list | tuple)
+        and len(expected) == len(found)
+        and all(same(e, f, None) for e, f in zip(expected, found, strict=True))
+    )
+
+
+def same_row(expected: list[Any], found: list[Any], kinds: Kinds) -> bool:
+    if not len(expected) == len(found) == len(kinds):
+        return False
     return all(same(e, f, k) for e, f, k in zip(expected, found, kinds, strict=True))
 
 
-def same_rows(expected: Any, found: Any, kinds: list[str | None], *, ordered: bool) -> bool:
+def same_rows(expected: Any, found: Any, kinds: Kinds, *, ordered: bool) -> bool:
     if expected is None or found is None:
-        return bool(expected == found)
+        return expected is found
     if len(expected) != len(found):
         return False
     if ordered:
@@ -57,16 +81,18 @@ def same_rows(expected: Any, found: Any, kinds: list[str | None], *, ordered: bo
 def differences(case: Case, outcome: Outcome) -> list[str]:
     """What is wrong, in words; nothing when the case passes."""
     found: list[str] = []
+    ordered = case["row_order"] == "ordered"
     asserted = case["asserted_stream_or_query"]
     if asserted:
         rows = outcome.of(asserted["type"], asserted["name"])
-        found += _check(case, case, rows)
+        found += _check(case, case, rows, case.get("expected_types") or [])
     for other in case.get("other_outputs") or ():
-        found += _check(case, other, outcome.of(other["type"], other["name"]))
+        rows = outcome.of(other["type"], other["name"])
+        found += _check(case, other, rows, rows.kinds)
     answers = case.get("query_results")
     if answers is not None:
         ok = len(answers) == len(outcome.answers) and all(
-            same_rows(a, f, ["float"] * ANSWER_WIDTH_MAX, ordered=False)
+            same_rows(a, f.current, f.kinds, ordered=ordered)
             for a, f in zip(answers, outcome.answers, strict=True)
         )
         if not ok:
@@ -74,18 +100,24 @@ def differences(case: Case, outcome: Outcome) -> list[str]:
     return found
 
 
-def _check(case: Case, wanted: Case, rows: Rows) -> list[str]:
+def _check(case: Case, wanted: Case, rows: Rows, kinds: Kinds) -> list[str]:
     if "expected" not in wanted:
         counts = (case["expected_count_in"], case["expected_count_removed"])
-        seen = (len(rows.current), len(rows.expired))
+        seen = (len(rows.current or ()), len(rows.expired))
         return [] if counts == seen else [f"counts: expected {counts}, found {seen}"]
-    kinds = wanted.get("expected_types") or []
     ordered = case["row_order"] == "ordered"
     found = []
-    for what, expected, seen in (
-        ("current", wanted["expected"], rows.current),
-        ("expired", wanted.get("expected_removed", []), rows.expired),
+    for what, part, seen, moments in (
+        ("current", "expected", rows.current, rows.current_at),
+        ("expired", "expected_removed", rows.expired, rows.expired_at),
     ):
+        expected, due = wanted.get(part, []), wanted.get(f"{part}_at_ms")
         if not same_rows(expected, seen, kinds, ordered=ordered):
             found.append(f"{what}: expected {expected}, found {seen}")
+        elif due is not None and moments is not None and not _same_moments(due, moments, ordered):
+            found.append(f"{what}: expected at {due}, came at {moments}")
     return found
+
+
+def _same_moments(due: list[int], found: list[int], ordered: bool) -> bool:
+    return due == found if ordered else sorted(due) == sorted(found)

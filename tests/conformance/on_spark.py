@@ -74,11 +74,11 @@ def _events(case: Case, app: Any) -> Any:
             stream = step.get("send") or step["send_batch"]
             events = step["events"] if "send_batch" in step else [step["data"]]
             schema = app.stream(stream).schema
-            width = len(schema.attributes)
             stamps = step.get("timestamps") or [_stamp(step, now)] * len(events)
             for ts, event in zip(stamps, events, strict=True):
-                values = (event + [None] * width)[:width]
-                data = [typed(v, a.type) for v, a in zip(values, schema.attributes, strict=True)]
+                if len(event) != len(schema.attributes):
+                    raise SetupError(f"stream '{stream}' does not take {len(event)} values")
+                data = [typed(v, a.type) for v, a in zip(event, schema.attributes, strict=True)]
                 yield Event(stream, ts, tuple(data))
 
 
@@ -89,6 +89,7 @@ def _outcome(outputs: list[Any], layout: Layout) -> Outcome:
         for event in _rows(layout.log(stream.name), stream.schema):
             tapped = stream.name.startswith("@")
             kept = rows.expired if tapped and event.kind is Kind.EXPIRED else rows.current
+            assert kept is not None
             kept.append(list(event.data))
         if stream.name.startswith("@"):
             outcome.queries[stream.name[1:]] = rows

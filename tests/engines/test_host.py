@@ -86,3 +86,11 @@ def test_rows_of_named_windows_stay_inside(tmp_path):
     [fragment] = split(app)
     inside = Job(app, fragment, 0, 0, str(tmp_path), ("S",))
     assert counts(run_part(inside, 0, [batch("a", "b", first=0)])) == [1, 2]
+
+
+def test_what_failed_is_told(tmp_path, caplog):
+    app = compile_app("define stream S (k string); from S[str:regexp(k, k)] insert into O;").app
+    [fragment] = split(app)
+    done = run_part(Job(app, fragment, 0, 0, str(tmp_path), ("S",)), 0, [batch("a", "(", first=0)])
+    assert done.num_rows == 1
+    assert "stream S: 1 events failed and were dropped: " in caplog.text

@@ -7,6 +7,7 @@ and in the live embedded engine. It is given whole partitions of the key space, 
 from __future__ import annotations
 
 import itertools
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from edgewise.plan.nodes import App, Query, Stream
 PART, OUT, PHASE, SEQ = "_part", "_out", "_phase", "_seq"
 ORDER = [CLOCK, PHASE, OFFSET, SEQ]
 LIVE_KERNELS_MAX = 64  # kernels a worker process keeps between batches
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ _LIVE = LiveKernels()
 def run_part(job: Job, part: int, batches: Iterable[Any]) -> Any:
     """Feed one partition, in order, then let time move to the end of the batch."""
     kernel = _LIVE.take(job, part)
+    failed = dict(kernel.stats.faults)
     at = 0
     for batch in batches:
         for run in runs(job, batch):
@@ -127,6 +131,11 @@ def run_part(job: Job, part: int, batches: Iterable[Any]) -> Any:
             at = max(at, *run.at)
     kernel.advance(job.clock, at)
     table = to_table(job, kernel.take())
+    for stream, count in kernel.stats.faults.items():
+        fresh = count - failed.get(stream, 0)
+        if fresh:
+            why = kernel.stats.reasons[stream]
+            logger.warning("stream %s: %d events failed and were dropped: %s", stream, fresh, why)
     if not job.fragment.stateless:
         StateStore(Path(job.state_root), part).save(job.version, list(kernel.changed()))
     _LIVE.keep(job, part, kernel)

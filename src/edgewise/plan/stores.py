@@ -56,7 +56,8 @@ class Aggregation:
     """Sums by calendar unit. `durations` from fine to coarse: sec min hour day month year.
 
     `schema` is what a join or an on-demand query sees: AGG_TIMESTAMP and the select list. `by` is
-    the attribute that carries time (ms as long, or text); None: the event's own.
+    the attribute that carries time (ms as long, or text); None: the event's own. Units begin as
+    the clocks of `zone` say. Every `purge_ms` what is older than its unit's `retention_ms` goes.
     """
 
     schema: Schema
@@ -65,6 +66,9 @@ class Aggregation:
     durations: tuple[str, ...]
     by: Field | None = None
     annotations: tuple[Annotation, ...] = ()
+    zone: str = "UTC"
+    purge_ms: int | None = None
+    retention_ms: tuple[tuple[str, int], ...] = ()  # units not named here stay for ever
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ from edgewise.errors import BadEvent
 from edgewise.event.event import Event, Kind
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
+from edgewise.lang import compile_app
 from edgewise.plan.exprs import Field
 from edgewise.plan.nodes import Stream
 
@@ -45,3 +46,18 @@ def test_events_that_do_not_fit_are_refused():
         engine.send("T", 1, [])
     with pytest.raises(BadEvent, match="has 3 attributes, the event has 1"):
         engine.send("S", 1, ["a"])
+
+
+def test_events_may_be_taken_as_they_are_sent():
+    app = compile_app(
+        "define stream S (a float, b bool); "
+        "from S select a, instanceOfFloat(b) as f insert into O; "
+        "from S select and(b) as b insert into P;"
+    ).app
+    engine = Embedded(app, as_sent=True)
+    engine.send("S", 1, [0.1])
+    engine.send("S", 2, ["x", True, "too much"])
+    assert [e.data for e in engine.take()] == [(0.1, False), (False,), ("x", False), (True,)]
+    engine.send("S", 3, [1.0, "yes"])
+    assert [e.stream for e in engine.take()] == ["O"]
+    assert engine.kernel.stats.faults == {"S": 1}

@@ -1,3 +1,5 @@
+from zoneinfo import ZoneInfo
+
 import pytest
 from tests.engines.kernel.apps import data
 
@@ -14,6 +16,16 @@ def test_buckets_start_with_their_unit():
     assert floor(ts, "min") == 1496289900000
     assert floor(ts, "month") == JUNE_2017
     assert floor(ts, "year") == 1483228800000
+
+
+def test_units_begin_by_the_clocks_of_a_zone():
+    ts = 1580486401000  # one second into February in Singapore, still January in UTC
+    zone = ZoneInfo("Asia/Singapore")
+    assert [floor(ts, u, zone) for u in ("sec", "hour", "day", "month")] == [
+        1580486401000, 1580486400000, 1580486400000, 1580486400000,
+    ]  # fmt: skip
+    assert floor(ts, "year", zone) == 1577808000000
+    assert floor(ts, "hour", ZoneInfo("Asia/Kolkata")) == 1580484600000
 
 
 def test_a_span_with_wildcards_ends_with_the_last_part_given():
@@ -67,3 +79,17 @@ def test_rows_are_ordered_by_what_they_do_not_show():
     query = ASK.replace("AGG_TIMESTAMP as at, ", "").format("order by AGG_TIMESTAMP desc ")
     found = data(query, [*SENT, ("Q", 90_000, 1)], HEAD.format("by t "))
     assert [s for _, s in found] == [3, 3, 2, 2, 1, 1]
+
+
+def test_what_was_kept_long_enough_goes_and_the_rest_stays():
+    purge = "@purge(enable='true', interval='10 sec', @retentionPeriod(sec='20 sec', min='all')) "
+    head = HEAD.format("").replace("define aggregation", purge + "define aggregation")
+    sent = [("T", ts, "a", 1, 0) for ts in (1000, 2000, 15_000, 31_000)]
+    shown = [row[0] for row in data(ASK.format(""), [*sent, ("Q", 32_000, 1)], head)]
+    assert shown == [15_000, 31_000]
+    by_minute = ASK.format("").replace("seconds", "minutes")
+    assert [row[2] for row in data(by_minute, [*sent, ("Q", 32_000, 1)], head)] == [4]
+    late = [*sent, 500_000, ("T", 500_001, "b", 1, 0), ("Q", 500_002, 1)]
+    assert [
+        row[1] for row in data(ASK.format("").replace("100000000", "9000000"), late, head)
+    ] == ["b"]

@@ -86,3 +86,11 @@ def test_slices_push_out_the_chunk_before_whole(sizes, n):
         expected += [("-", v) for v in before] + [("+", v) for s in slices for v in s]
         before = chunk
     assert [(row[1], row[2]) for row in rows(running)] == expected
+
+
+def test_a_batch_of_time_begins_with_the_clock_however_late_its_first_event_is():
+    query = "from A#window.timeBatch(100) select v insert into O;"
+    found = play(
+        query, [("B", 1500, "x", 0), ("A", 1200, "x", 1), 1599, ("A", 1599, "x", 2), 1600]
+    )
+    assert [row[2] for row in found] == [1, 2]

@@ -273,13 +273,13 @@ def refuse_odd(value):
     return value
 
 
-@pytest.mark.parametrize("action", ["LOG", "STREAM"])
+@pytest.mark.parametrize("action", ["", "LOG", "STREAM"])
 @given(events=EVENTS.map(lambda events: [e for e in events if e[1][1] is not None]))
 def test_what_fails_is_counted_and_goes_where_the_author_said(action, events):
     text = "from S[my:even(v) > 2] select v insert into O; "
     faults = "from !S[v > 0] select v, _error insert into F;" if action == "STREAM" else ""
     even = scalar("my:even", (AttrType.INT,), returns=same, python=refuse_odd)
-    head = f"@OnError(action='{action}') {HEAD}"
+    head = f"@OnError(action='{action}') {HEAD}" if action else HEAD
     app = compile_app(head + text + faults, functions=FUNCTIONS.with_(even)).app
     kernel = kernel_of(app)
     found = run_through(kernel, events)
@@ -291,3 +291,18 @@ def test_what_fails_is_counted_and_goes_where_the_author_said(action, events):
     told = [(v, f"{v} is odd") for v in odd if v > 0] if faults else []
     assert [r.data for r in found if r.stream == "F"] == told
     assert kernel.stats.faults.get("S", 0) == len(odd)
+
+
+def test_what_fails_when_a_timer_fires_is_counted_and_the_rest_goes_on():
+    text = (
+        "from S#window.time(1 sec) select my:even(v) as v insert expired events into O; "
+        "from S select v insert into P;"
+    )
+    even = scalar("my:even", (AttrType.INT,), returns=same, python=refuse_odd)
+    kernel = kernel_of(compile_app(HEAD + text, functions=FUNCTIONS.with_(even)).app)
+    found = run_through(kernel, [(1000, ("a", 2, None)), (1100, ("a", 4, None))])
+    kernel.advance(5000, 0)
+    assert [r.data for r in (*found, *kernel.take()) if r.stream == "O"] == [(2,), (4,)]
+    assert kernel.stats.faults == {}
+    run_through(kernel, [(6000, ("a", 3, None)), (9000, ("a", 4, None))])
+    assert kernel.stats.faults == {"(timer)": 1}

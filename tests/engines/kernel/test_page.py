@@ -29,4 +29,15 @@ def test_only_where_something_can_fail_is_it_caught():
         "from C#window.expression(k) insert into O;"
     ).app
     page = Page(app, Fragment("f", tuple(q.name for q in app.queries)), frozenset())
-    assert [page.guard(stream) for stream in "ABC"] == ["Exception", "", "BadEvent"]
+    assert [page.guarded(stream) for stream in "ABC"] == [True, False, True]
+
+
+def test_code_that_is_not_the_language_s_own_may_fail():
+    app = compile_app(
+        "define function f[python] return int { return data[0] }; define stream A (k string); "
+        "define stream B (v int); define stream C (k string, v int); "
+        "from A[str:regexp(k, k)] insert into O; from B select f(v) as v insert into P; "
+        "from C[v > 1 and k == 'a'] select k, v + 1 as v insert into Q;"
+    ).app
+    page = Page(app, Fragment("f", tuple(q.name for q in app.queries)), frozenset())
+    assert [page.guarded(stream) for stream in "ABC"] == [True, True, False]

@@ -47,3 +47,13 @@ def test_rows_of_one_cause_are_counted():
     rt.begin(6, 1, 1, 0)
     rt.emit("O", [(0, 6, ("d",))])
     assert [row[4] for row in rt.rows] == [0, 1, 2, 0]
+
+
+def test_a_timer_that_fails_is_counted_where_something_may_fail():
+    rt, _ = runtime()
+    rt.guarded = True
+    rt.nodes = [lambda _state, _due, _payload: 1 // 0]
+    rt.arm(rt.state(()), 0, 10)
+    rt.fire(10, 0)
+    assert rt.faults == {"(timer)": 1}
+    assert rt.reasons["(timer)"].startswith("ZeroDivisionError")

@@ -46,6 +46,14 @@ def test_a_late_event_between_joins_the_ended_session_to_the_open_one():
     assert len({row[0] for row in joined}) == 1
 
 
+def test_the_end_of_a_session_waits_behind_the_ends_that_were_set_before():
+    late = [("A", 3020, "x", 3), ("A", 2920, "x", 4), ("A", 520, "x", 5), ("A", 620, "x", 6)]
+    events = [("A", 1000, "x", 1), ("A", 1000, "x", 2), *late, 4020]
+    found = [row for row in play(V.format(2000, ", 1000"), events) if row[1] == "-"]
+    assert [row[2] for row in found] == [4, 1, 2, 5, 3, 6]
+    assert {row[0] for row in found} == {4000}
+
+
 def test_sessions_that_end_together_leave_in_one_chunk():
     query = V.format(10, "").replace("select v", "select count() as n")
     assert left(query, [("A", 1100, "x", 1), ("A", 1100, "y", 2), 1200]) == [0]

@@ -41,6 +41,19 @@ def test_aggregations_carry_their_time():
     assert app.aggregations[0].schema.names == ("AGG_TIMESTAMP", "k", "t")
 
 
+def test_aggregations_say_how_long_they_keep_their_units():
+    text = "define aggregation G from S select sum(v) as t aggregate every sec ... day;"
+    purge = "@purge(enable='true', interval='5 sec', @retentionPeriod({})) "
+    kept = planned(purge.format("seconds='2 min', days='all'") + text).aggregations[0]
+    assert kept.purge_ms == 5000
+    assert dict(kept.retention_ms) == {"sec": 120_000, "min": 86_400_000, "hour": 2_592_000_000}
+    assert planned("@purge(enable='false') " + text).aggregations[0].purge_ms is None
+    assert planned(text).aggregations[0].retention_ms == ()
+    assert refused(purge.format("moons='1 min'") + text) == [
+        "'moons' is no unit of an aggregation"
+    ]
+
+
 def test_functions_in_python():
     app = planned("define function f[python] return int { return data[0] + 1 }; "
                   "from S select f(v) as x insert into X;")  # fmt: skip

@@ -20,12 +20,25 @@ from edgewise.plan.nodes import App, OnDemandQuery
 
 
 class Embedded:
-    """`start` is when the app begins: absence and grids of time count from there."""
+    """`start` is when the app begins: absence and grids of time count from there.
 
-    def __init__(self, app: App, taps: Iterable[str] = (), start: int | None = None) -> None:
+    `as_sent` takes events as the original does: a value stays what it is, whatever the type of
+    its attribute; missing values are null, and what is too much is left out. An event that then
+    fails is counted and dropped.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        taps: Iterable[str] = (),
+        start: int | None = None,
+        *,
+        as_sent: bool = False,
+    ) -> None:
         self.app = app
+        self.as_sent = as_sent
         fragment = Fragment(app.name, tuple(q.name for q in app.queries))
-        self.kernel = compile_kernel(app, fragment, taps)
+        self.kernel = compile_kernel(app, fragment, taps, as_sent=as_sent)
         self._clock = start or 0
         self._offset = 0
         self._kinds = {s.name: [a.type for a in s.schema.attributes] for s in app.streams}
@@ -41,7 +54,7 @@ class Embedded:
     ) -> None:
         """One event. `clock` is the app's time where it is not the event's own."""
         self._clock = max(self._clock, ts if clock is None else clock)
-        columns = [[v] for v in self._row(stream, data)]
+        columns = [[v] for v in self.row(stream, data)]
         self.kernel.feed(Run(stream, [ts], columns, [self._offset], [self._clock], [at]))
         self._offset += 1
 
@@ -62,7 +75,7 @@ class Embedded:
             return
         stamps = [ts for ts, _ in events]
         self._clock = max(self._clock, stamps[-1] if clock is None else clock)
-        columns = list(zip(*(self._row(stream, data) for _, data in events), strict=True))
+        columns = list(zip(*(self.row(stream, data) for _, data in events), strict=True))
         n = len(events)
         offsets = range(self._offset, self._offset + n)
         self._offset += n
@@ -79,10 +92,13 @@ class Embedded:
     def take(self) -> list[Event]:
         return [Event(r.stream, r.ts, r.data, r.kind, r.at) for r in self.kernel.take()]
 
-    def _row(self, stream: str, data: Sequence[Any]) -> list[Any]:
+    def row(self, stream: str, data: Sequence[Any]) -> list[Any]:
+        """The event's values as the stream holds them."""
         kinds = self._kinds.get(stream)
         if kinds is None:
             raise BadEvent(f"the app '{self.app.name}' has no stream '{stream}'")
+        if self.as_sent:
+            return [*data, *(None for _ in kinds[len(data) :])][: len(kinds)]
         if len(data) != len(kinds):
             raise BadEvent(
                 f"stream '{stream}' has {len(kinds)} attributes, the event has {len(data)}"

@@ -122,12 +122,18 @@ def _truth(name: str) -> Callable[[Agg, tuple[str, ...], int], AggCode]:
     def make(_agg: Agg, args: tuple[str, ...], at: int) -> AggCode:
         x, true, false = args[0], f"G[{at}]", f"G[{at + 1}]"
         value = f"({false} == 0 and {true} > 0)" if name == "and" else f"({true} > 0)"
-        return AggCode(
-            ("0", "0"),
-            (f"if {x}:", f"    {true} += 1", f"elif {x} is not None:", f"    {false} += 1"),
-            (f"if {x}:", f"    {true} -= 1", f"elif {x} is not None:", f"    {false} -= 1"),
-            value,
-        )
+
+        def step(sign: str) -> tuple[str, ...]:
+            return (
+                f"if {x} is True:",
+                f"    {true} {sign}= 1",
+                f"elif {x} is False:",
+                f"    {false} {sign}= 1",
+                f"elif {x} is not None:",
+                f"    raise BadEvent(f'{name}() needs a bool, not {{{x}!r}}')",
+            )
+
+        return AggCode(("0", "0"), step("+"), step("-"), value)
 
     return make
 

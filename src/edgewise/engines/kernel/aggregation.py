@@ -2,15 +2,17 @@
 
 State: unit -> start of the bucket -> group -> [time of the last event, a cell per select item].
 Every event goes into one bucket of each unit, so an answer reads only the buckets it shows.
-Buckets start at the unit's beginning in UTC.
+Buckets start at the unit's beginning by the clocks of the app's time zone. What is older than its
+unit is kept for goes when the purge comes by.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from edgewise.engines.kernel.java import map_order, text
 from edgewise.engines.kernel.runtime import Row, Runtime, State
@@ -28,6 +30,7 @@ _STAMP = re.compile(
 _PARTS = ("year", "month", "day", "hour", "min", "sec")
 
 Values = Callable[[int, Row], tuple[int, Any, Row]]
+Purge = tuple[int, int, dict[str, int]]  # timer, how often, and how long each unit stays, ms
 
 
 def unit_of(word: Any) -> str:
@@ -38,14 +41,17 @@ def unit_of(word: Any) -> str:
     return found
 
 
-def floor(ts: int, unit: str) -> int:
+def floor(ts: int, unit: str, zone: tzinfo = UTC) -> int:
     """The start of the unit that holds this moment."""
     size = _FIXED.get(unit)
-    if size is not None:
+    if size is not None and (zone is UTC or unit in {"sec", "min"}):
         return ts - ts % size
-    moment = datetime.fromtimestamp(ts // 1000, UTC)
-    month = moment.month if unit == "month" else 1
-    return _millis(datetime(moment.year, month, 1, tzinfo=UTC))
+    moment = datetime.fromtimestamp(ts // 1000, zone)
+    if unit == "hour":
+        return _millis(moment.replace(minute=0, second=0))
+    month = 1 if unit == "year" else moment.month
+    day = moment.day if unit == "day" else 1
+    return _millis(datetime(moment.year, month, day, tzinfo=zone))
 
 
 def _millis(moment: datetime) -> int:
@@ -118,19 +124,38 @@ class Buckets:
         values: Values,
         *,
         by_attribute: bool = False,
+        zone: str = "UTC",
+        purge: Purge | None = None,
     ) -> None:
         self.rt, self.cell = rt, cell
         self.units, self.kinds, self.values = units, kinds, values
         self.by_attribute = by_attribute
+        self.zone = UTC if zone == "UTC" else ZoneInfo(zone)
+        self.purge = purge
 
     def fresh(self) -> dict[str, Any]:
         return {}
 
+    def timer(self, state: State, due: int, _payload: Any) -> None:
+        """What has been kept long enough goes."""
+        assert self.purge is not None, "only a purge arms timers"
+        _, every_ms, kept_ms = self.purge
+        for unit, buckets in state[self.cell].items():
+            if unit in kept_ms:
+                for start in [s for s in buckets if s < due - kept_ms[unit]]:
+                    del buckets[start]
+        if any(state[self.cell].values()):
+            self.rt.arm(state, self.purge[0], due + every_ms)
+        else:
+            state[self.cell].clear()
+
     def add(self, state: State, ts: int, row: Row) -> None:
         moment, group, values = self.values(ts, row)
+        if self.purge is not None and not state[self.cell]:
+            self.rt.arm(state, self.purge[0], self.rt.now + self.purge[1])
         for unit in self.units:
             buckets = state[self.cell].setdefault(unit, {})
-            groups = buckets.setdefault(floor(moment, unit), {})
+            groups = buckets.setdefault(floor(moment, unit, self.zone), {})
             cells = groups.get(group)
             if cells is None:
                 cells = groups[group] = [moment, *(_START[k]() for k in self.kinds)]

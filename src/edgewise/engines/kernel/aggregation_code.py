@@ -37,7 +37,12 @@ def write_aggregation(page: Page, aggregation: Aggregation) -> None:
     page.stores[aggregation.name] = cell
     args = f"rt, {cell}, {aggregation.durations!r}, {kinds!r}, {name}_values"
     by = ", by_attribute=True" if aggregation.by else ""
-    w.line(f"{name} = acc.Buckets({args}{by})")
+    zone = f", zone={aggregation.zone!r}" if aggregation.zone != "UTC" else ""
+    purge = ""
+    if aggregation.purge_ms is not None:
+        node = page.node(f"{name}.timer")
+        purge = f", purge=({node}, {aggregation.purge_ms}, {dict(aggregation.retention_ms)!r})"
+    w.line(f"{name} = acc.Buckets({args}{by}{zone}{purge})")
     w.line(f"rt.stores[{aggregation.name!r}] = {name}")
     page.root.cell(f"{name}.fresh()")
     with w.block(f"def {name}_in(S, chunk)"), w.block("for _, ts, row in chunk"):

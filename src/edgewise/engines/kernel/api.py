@@ -57,6 +57,7 @@ class KernelStats:
     keys: int = 0
     faults: dict[str, int] = field(default_factory=dict)  # events that failed, by stream
     late: dict[str, int] = field(default_factory=dict)  # events beyond the lateness, by stream
+    reasons: dict[str, str] = field(default_factory=dict)  # why the last of them did
 
 
 class Kernel(Protocol):

@@ -97,7 +97,7 @@ class TimeBatch(Batch):
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         batch = state[self.cell]
         if not batch:
-            now = min(ts, self.rt.now)
+            now = self.rt.now
             elapsed = 0 if self.start is None else (now - self.start) % self.span
             batch += ([], [], now - elapsed + self.span)
             self.rt.arm(state, self.node, batch[_END])

@@ -89,7 +89,7 @@ class Compiled:
     ) -> None:
         self.app = app
         self.source = source
-        self.stats = KernelStats(faults=rt.faults)
+        self.stats = KernelStats(faults=rt.faults, reasons=rt.reasons)
         self._feeders = feeders
         self._rt = rt
         self._mark = mark
@@ -213,11 +213,17 @@ class Compiled:
         self.stats.keys = len(rt.keys)
 
 
-def compile_kernel(app: App, fragment: Fragment, taps: Iterable[str] = ()) -> Compiled:
-    """`taps` names queries whose own rows are wanted too, as the stream `@name`."""
-    page = Page(app, fragment, frozenset(taps))
+def compile_kernel(
+    app: App, fragment: Fragment, taps: Iterable[str] = (), *, as_sent: bool = False
+) -> Compiled:
+    """`taps` names queries whose own rows are wanted too, as the stream `@name`.
+
+    `as_sent`: values may be of another type than their attribute, so any event may fail.
+    """
+    page = Page(app, fragment, frozenset(taps), as_sent=as_sent)
     source = write_page(page)
     rt = Runtime(keyed=fragment.keyed)
+    rt.guarded = any(page.guarded(stream) for stream in page.read())
     space = {**SPACE, **page.readers_of_text, **bodies(app)}
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
@@ -302,14 +308,13 @@ def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
     if found is not None:
         write_index(page, page.stream_name(stream), found)
     with w.block(f"def {page.stream_name(stream)}(S, chunk)"):
-        guard = page.guard(stream)
-        if not guard:
+        if not page.guarded(stream):
             _hand_on(page, stream, readers, found)
             return
         with w.block("try"):
             _hand_on(page, stream, readers, found)
-        with w.block(f"except {guard} as why"):
-            w.line(f"rt.fault({stream!r})")
+        with w.block("except Exception as why"):
+            w.line(f"rt.fault({stream!r}, why)")
             if page.has_stream(f"!{stream}"):
                 w.line("chunk = [(0, ts, (*row, str(why))) for _, ts, row in chunk]")
                 if f"!{stream}" in page.read():

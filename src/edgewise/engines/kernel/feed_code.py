@@ -24,15 +24,20 @@ _CLOCKED = {"currenttimemillis", "uuid"}
 def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> None:
     w = page.writer
     w.line()
+    readers = page.readers(stream)
+    code = codes[readers[0].name] if len(readers) == 1 else None
+    alone = not any(a.input.stream == stream for a in page.app.aggregations)
+    alone = alone and code is not None and _leaf(page, code)
+    plain = alone and isinstance(code, StreamQuery) and _stateless(page, code)
+    if plain and page.guarded(stream):
+        with w.block(f"def each_{local(stream)}(run)"):
+            _general(page, stream)
+        w.line()
     with w.block(f"def feed_{local(stream)}(run)"):
-        readers = page.readers(stream)
-        code = codes[readers[0].name] if len(readers) == 1 else None
-        alone = not any(a.input.stream == stream for a in page.app.aggregations)
-        alone = alone and not page.guard(stream)
-        if code is not None and alone and _leaf(page, code):
-            if isinstance(code, StreamQuery) and _stateless(page, code):
-                _comprehension(page, stream, code)
-                return
+        if isinstance(code, StreamQuery) and plain:
+            _comprehension(page, stream, code)
+            return
+        if alone and not page.guarded(stream):
             if isinstance(code, KeyedQuery):
                 _keyed(page, stream, code)
                 return
@@ -143,12 +148,21 @@ def _comprehension(page: Page, stream: str, code: StreamQuery) -> None:
     data = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
     w.line("columns = run.columns")
     left, right = _columns(page, stream, used)
-    w.line("rt.rows += [")
-    w.line(f"    ({target!r}, clock, 1, offset, 0, ts, at, 0, {data})")
-    w.line(f"    for {left} in {right}")
+    text = ["rt.rows += ["]
+    text.append(f"    ({target!r}, clock, 1, offset, 0, ts, at, 0, {data})")
+    text.append(f"    for {left} in {right}")
     if conditions:
-        w.line(f"    if {' and '.join(conditions)}")
-    w.line("]")
+        text.append(f"    if {' and '.join(conditions)}")
+    text.append("]")
+    if not page.guarded(stream):
+        for line in text:
+            w.line(line)
+    else:  # one of them fails: nothing was added yet, so find it event by event
+        with w.block("try"):
+            for line in text:
+                w.line(line)
+        with w.block("except Exception"):
+            w.line(f"each_{local(stream)}(run)")
     with w.block("if len(run.clock)"):
         w.line("rt.now = max(rt.now, run.clock[-1])")
 

@@ -14,8 +14,19 @@ from edgewise.engines.kernel.runtime import FIRST_CELL
 from edgewise.engines.kernel.writer import Writer, local
 from edgewise.errors import AppError, Problem, Span
 from edgewise.event.schema import Schema
+from edgewise.plan.exprs import Call, Const, Expr, walk
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, JoinInput, Partition, Query, StreamInput, streams_of
+from edgewise.plan.nodes import (
+    App,
+    JoinInput,
+    Partition,
+    Query,
+    StreamCall,
+    StreamInput,
+    handlers_of,
+    streams_of,
+)
+from edgewise.plan.rules.rewriting import map_query
 
 TAP = "@"  # rows of a query itself, asked for by `taps`, come out under this mark and its name
 
@@ -44,13 +55,17 @@ class Scope:
 class Page:
     """What every piece of a fragment's code knows about the others."""
 
-    def __init__(self, app: App, fragment: Fragment, taps: frozenset[str]) -> None:
+    def __init__(
+        self, app: App, fragment: Fragment, taps: frozenset[str], *, as_sent: bool = False
+    ) -> None:
         self.app = app
+        self.as_sent = as_sent
         self.fragment = fragment
         self.taps = taps
         self.writer = Writer()
         wanted = set(fragment.queries)
         self.queries = tuple(q for q in app.queries if q.name in wanted)
+        self._fallible = self._find_fallible()
         self.root = Scope("")
         self.scopes: dict[str, Scope] = {"": self.root}
         for n, partition in enumerate(app.partitions):
@@ -89,16 +104,28 @@ class Page:
     def has_stream(self, name: str) -> bool:
         return any(s.name == name for s in self.app.streams)
 
-    def guard(self, stream: str) -> str:
-        """What is caught while an event of this stream is handled; nothing where nothing can be.
+    def guarded(self, stream: str) -> bool:
+        """Whether handling an event of this stream may fail: it is then told, counted and dropped.
 
-        With `@OnError` everything is: the event is counted as a fault and dropped, or goes to the
-        fault stream. Without it only an event whose own text cannot be read is.
+        With `@OnError` it is caught whatever it is, and may go to the fault stream. Without it
+        only where code runs that is not the language's own, or that reads what the event says.
         """
-        if any(s.annotated("onerror") for s in self.app.streams if s.name == stream):
-            return "Exception"
-        told = any(_reads_text(query) for query in self.readers(stream))
-        return "BadEvent" if told else ""
+        if self.as_sent or any(
+            s.annotated("onerror") for s in self.app.streams if s.name == stream
+        ):
+            return True
+        return stream in self._fallible
+
+    def _find_fallible(self) -> frozenset[str]:
+        found = {n for q in self.queries if _may_fail(q) for n in streams_of(q.input)}
+        for partition in self.app.partitions:
+            for key in partition.keys:
+                exprs = [key.value, *(r.condition for r in key.ranges)]
+                if any(_calls(e) for e in exprs if e is not None):
+                    found.add(key.stream)
+        # A text as time may be none; an aggregation has no other reader to protect.
+        found |= {a.input.stream for a in self.app.aggregations if a.by is not None}
+        return frozenset(found)
 
     def schema(self, name: str, partition: str = "") -> Schema:
         """Of a stream, inner stream, table, named window or aggregation."""
@@ -121,13 +148,30 @@ def refuse(span: Span, message: str) -> AppError:
     return AppError((Problem(span, message),))
 
 
-def _reads_text(query: Query) -> bool:
-    """Whether events bring conditions for one of its windows."""
+def _may_fail(query: Query) -> bool:
+    """Whether it runs bodies of functions, or reads conditions and times that events bring."""
+    found: list[Expr] = []
+
+    def note(expr: Expr) -> Expr:
+        found.append(expr)
+        return expr
+
+    map_query(query, note)
+    if any(_calls(expr) for expr in found):
+        return True
+    if any(isinstance(h, StreamCall) and h.procedure for h in handlers_of(query.input)):
+        return True
     match query.input:
         case StreamInput(window=window):
             windows = [window]
-        case JoinInput(left=left, right=right):
+        case JoinInput(left=left, right=right, within=within, per=per):
             windows = [left.input.window, right.input.window]
+            if any(not isinstance(e, Const) for e in (*within, *([per] if per else []))):
+                return True
         case _:
             return False
     return any(w is not None and w.reader is not None for w in windows)
+
+
+def _calls(expr: Expr) -> bool:
+    return any(isinstance(n, Call) and n.body is not None for n in walk(expr))

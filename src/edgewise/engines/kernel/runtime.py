@@ -19,6 +19,7 @@ from typing import Any
 
 TIMERS, KEY, FIRST_CELL = 0, 1, 2
 CURRENT, EXPIRED, RESET = 0, 1, 2
+TIMER = "(timer)"  # faults of what a timer set in motion are counted under this name
 
 State = list[Any]
 Row = tuple[Any, ...]
@@ -31,9 +32,9 @@ class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "created", "dirty", "faults", "fresh", "heap", "idle", "keyed",
-        "keys", "nested", "nodes", "now", "offset", "phase", "root", "rows", "seq", "stores",
-        "uuids",
+        "_last", "_n", "at", "created", "dirty", "faults", "fresh", "guarded", "heap", "idle",
+        "keyed", "keys", "nested", "nodes", "now", "offset", "phase", "reasons", "root", "rows",
+        "seq", "stores", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -47,6 +48,8 @@ class Runtime:
         self.nested: list[int] = []  # cells that hold a dict of states: partitions
         self.root: State = []  # state of the key at hand, outside partitions
         self.faults: dict[str, int] = {}
+        self.reasons: dict[str, str] = {}  # why the last of them failed
+        self.guarded = False  # something in this fragment may fail: its timers are caught too
         self.stores: dict[str, Any] = {}  # tables, named windows and aggregations, for questions
         self.heap: list[tuple[int, int, int, int, State]] = []
         self.now = 0
@@ -117,7 +120,13 @@ class Runtime:
             if self.keyed:
                 self.dirty.add(key)
             self.begin(due, 0, offset, at)
-            self.nodes[node](state, due, payload)
+            if not self.guarded:
+                self.nodes[node](state, due, payload)
+                continue
+            try:
+                self.nodes[node](state, due, payload)
+            except Exception as why:  # noqa: BLE001  as for an event: told, counted, dropped
+                self.fault(TIMER, why)
 
     def emit(self, stream: str, chunk: Chunk) -> None:
         """Rows for the world, with their place in the one true order."""
@@ -128,8 +137,10 @@ class Runtime:
             seq += 1
         self.seq = seq
 
-    def fault(self, stream: str) -> None:
+    def fault(self, stream: str, why: Exception) -> None:
+        """An event of this stream could not be handled and is dropped."""
         self.faults[stream] = self.faults.get(stream, 0) + 1
+        self.reasons[stream] = f"{type(why).__name__}: {why}"
 
     def uuid(self) -> str:
         """Repeatable: the place of the cause and a counter, in the shape of a UUID."""

@@ -62,10 +62,11 @@ class Session(Window):
         return ts + self.gap, ts + self.gap + self.latency
 
     def _look(self, state: State, key: Any, due: int) -> None:
+        """At this moment, but not before what waits already: the original's timers queue up."""
         dues = state[self.cell][_DUES]
         if due not in dues:
+            self.rt.arm(state, self.node, max(due, *dues) if dues else due, payload=due)
             dues[due] = {}
-            self.rt.arm(state, self.node, due, payload=due)
         dues[due][key] = True
 
     def _open(self, state: State, key: Any, pair: list[Any], ts: int, row: Row) -> None:

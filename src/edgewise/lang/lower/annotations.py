@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zoneinfo import available_timezones
+
 from edgewise.lang.lexer import tokenize
 from edgewise.lang.parse.expressions import Expressions
 from edgewise.lang.report import Refused, Report
@@ -83,10 +85,20 @@ def check_app_annotations(report: Report, written: tuple[Annotation, ...]) -> No
     for annotation in named(written, "app:async"):
         hint = "put @async(buffer.size='64') on the streams that need it"
         report.error(annotation.at, "@app:async is not supported for a whole app", hint)
+    for annotation in named(written, "app:timezone"):
+        zone = value(annotation, "")
+        if zone not in available_timezones():
+            hint = "write it as 'Asia/Singapore'"
+            report.error(annotation.at, f"there is no time zone '{zone}'", hint)
     for annotation in named(written, "app:playback"):
         for key in ("idle.time", "increment"):
             with report.attempt():
                 duration_ms(report, annotation, key)
+
+
+def app_zone(written: tuple[Annotation, ...]) -> str:
+    """Where the days of aggregations begin and end."""
+    return next((value(a, "") for a in named(written, "app:timezone")), "UTC")
 
 
 def app_name(written: tuple[Annotation, ...]) -> str:

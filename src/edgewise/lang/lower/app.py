@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from edgewise.lang.lower.annotations import (
     app_name,
+    app_zone,
     check_app_annotations,
     duration_ms,
     lower_annotations,
@@ -66,7 +68,7 @@ def lower_app(
         tuple(stores.tables),
         tuple(stores.windows),
         tuple(stores.triggers),
-        tuple(stores.aggregations),
+        tuple(replace(a, zone=app_zone(tree.annotations)) for a in stores.aggregations),
         tuple(stores.functions),
         tuple(partitions),
     )

@@ -9,6 +9,7 @@ from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import AttrType
 from edgewise.lang.lower.annotations import (
     check_stream_annotations,
+    duration_ms,
     lateness_ms,
     lower_annotations,
     named,
@@ -34,6 +35,10 @@ AGG_TIMESTAMP = Attribute("AGG_TIMESTAMP", AttrType.LONG)
 SCRIPT_ARGS_MAX = 64
 LANGUAGES = ("python",)
 DURATIONS = ("sec", "min", "hour", "day", "month", "year")
+_SPELLED = {"second": "sec", "minute": "min"}
+# What `@purge` does where it does not say: the original's values. Months and years stay.
+PURGE_MS = 900_000
+RETENTION_MS = {"sec": 120_000, "min": 86_400_000, "hour": 2_592_000_000, "day": 31_556_900_000}
 
 
 @dataclass(slots=True)
@@ -172,9 +177,36 @@ def _aggregation(draft: Draft, stores: Stores, node: written.AggregationDefiniti
     schema = Schema(name, (AGG_TIMESTAMP, *schema.attributes))
     entry.schema = schema
     annotations = lower_annotations(node.annotations)
+    purge_ms, retention_ms = _purge(report, node)
     stores.aggregations.append(
-        nodes.Aggregation(schema, source, select, durations, by, annotations)
-    )
+        nodes.Aggregation(
+            schema, source, select, durations, by, annotations,
+            purge_ms=purge_ms, retention_ms=retention_ms,
+        )
+    )  # fmt: skip
+
+
+def _purge(
+    report: Report, node: written.AggregationDefinition
+) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+    """`@purge(enable='true', interval='1 min', @retentionPeriod(sec='120 sec', day='all'))`."""
+    for purge in named(node.annotations, "purge"):
+        if value(purge, "enable", "true").lower() != "true":
+            continue
+        interval = duration_ms(report, purge, "interval") or PURGE_MS
+        kept = dict(RETENTION_MS)
+        for period in named(purge.nested, "retentionPeriod"):
+            for word, text in period.pairs:
+                unit = _SPELLED.get(word.lower().rstrip("s"), word.lower().rstrip("s"))
+                if unit not in DURATIONS:
+                    hint = f"name {', '.join(DURATIONS)}"
+                    report.fail(period.at, f"'{word}' is no unit of an aggregation", hint)
+                if text.lower() == "all":
+                    kept.pop(unit, None)
+                else:
+                    kept[unit] = duration_ms(report, period, word) or 0
+        return interval, tuple(kept.items())
+    return None, ()
 
 
 def _durations(report: Report, node: written.AggregationDefinition) -> tuple[str, ...]:
