@@ -71,10 +71,29 @@ APPS = st.one_of(
     WINDOWS.map(lambda w: app_of(query({"k": K, "v": V}, win=w))),
     st.just(app_of(*CHAIN)),
 )
+PAIRS = [
+    (
+        "from every e1=S[v > 3] -> e2=S[v < e1.v and k == e1.k] within 80 milliseconds "
+        "select e1.v as x, e2.p as y insert into O;"
+    ),
+    (
+        "partition with (k of S) begin from every e1=S[v > 3] -> e2=S[v < 5] "
+        "select e1.v as x, e2.p as y insert into O; end;"
+    ),
+    (
+        "partition with (k of S) begin from every e1=S[v > 1], e2=S[v > 1]+, e3=S[v < 3] "
+        "within 80 milliseconds select e1.v as x, e3.p as y insert into O; end;"
+    ),
+    (
+        "partition with (k of S) begin from e1=S[v > 1], e2=S[v < 3] "
+        "select e1.v as x, e2.p as y insert into O; end;"
+    ),
+]
 KEYED = [
     app_of(query(ALL_AGGREGATES, win=window("time", 100), group=[K])),
     app_of(query(ALL_AGGREGATES, group=[K], events=EventType.CURRENT)),
     app_of(CHAIN[0], CHAIN[1]),
+    *(compile_app(HEAD + text).app for text in PAIRS),
 ]
 END = 10_000
 
@@ -126,6 +145,16 @@ def test_a_snapshot_anywhere_changes_nothing(app, events, cut):
         second.feed(run)
     second.advance(END, 77)
     assert first.take() + second.take() == whole
+
+
+@pytest.mark.parametrize("text", PAIRS)
+def test_patterns_by_the_key_of_their_fragment_run_in_straight_lines(text):
+    kernel = kernel_of(compile_app(HEAD + text).app, key=("k",))
+    assert "dirty.add(" in kernel.source
+    run_through(kernel, [(1000, ("a", 9, None)), (1001, ("b", 9, None))])
+    assert len(list(kernel.changed())) == 2
+    run_through(kernel, [(1002, ("b", 9, None))])
+    assert len(list(kernel.changed())) == 1  # only what was touched is written
 
 
 @given(st.sampled_from(KEYED), EVENTS, st.integers(0, 25), st.integers(0, 25))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from edgewise.engines.kernel import (
@@ -42,7 +44,7 @@ from edgewise.engines.kernel.index_code import (
 from edgewise.engines.kernel.join_code import JoinQuery
 from edgewise.engines.kernel.order import HELD, Order
 from edgewise.engines.kernel.page import TAP, Page
-from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, pair_of
+from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, keys_of_pair, pair_of
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
@@ -85,7 +87,13 @@ class Compiled:
     """A kernel: generated functions around a runtime."""
 
     def __init__(
-        self, app: App, source: str, feeders: dict[str, Any], rt: Runtime, mark: bytes
+        self,
+        app: App,
+        source: str,
+        feeders: dict[str, Any],
+        rt: Runtime,
+        mark: bytes,
+        by_key: int | None = None,
     ) -> None:
         self.app = app
         self.source = source
@@ -94,6 +102,7 @@ class Compiled:
         self._rt = rt
         self._mark = mark
         self._order = None if app.lateness_ms is None else Order(app, self.stats)
+        self._by_key = by_key
 
     def start(self, clock: int) -> None:
         """The app begins: what waits from the start on waits from here."""
@@ -165,6 +174,8 @@ class Compiled:
         return rows
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
+        if self._by_key is not None:
+            return self._changed_in_cell()
         rt = self._rt
         touched = list(rt.dirty) if rt.keyed else list(rt.keys)
         rt.dirty.clear()
@@ -195,10 +206,41 @@ class Compiled:
             for i, (cell, fresh) in enumerate(pairs, FIRST_CELL)
         )
 
+    def _cell(self) -> tuple[dict[Any, Any], deque[Any] | None]:
+        """What is held by key, and for a pair the order in which it grows old."""
+        assert self._by_key is not None
+        kept = self._rt.state(())[self._by_key]
+        held, order = kept if isinstance(kept, list) else (kept, None)
+        return held, order
+
+    def _changed_in_cell(self) -> list[tuple[bytes, bytes | None]]:
+        held, _ = self._cell()
+        touched, mark = self._rt.dirty, self._mark
+        out = [
+            (snapshot.pack_key((key,)), snapshot.pack(mark, held[key]) if key in held else None)
+            for key in touched
+        ]
+        touched.clear()
+        self.stats.keys = len(held)
+        return out
+
+    def _restore_cell(self, states: Iterable[tuple[bytes, bytes]]) -> None:
+        held, order = self._cell()
+        for key_bytes, data in states:
+            [key] = snapshot.unpack_key(key_bytes)
+            held[key] = snapshot.unpack(self._mark, data)
+        if order is not None:
+            waiting = [(one[0], key) for key, ones in held.items() for one in ones]
+            order.extend(sorted(waiting, key=itemgetter(0)))
+        self.stats.keys = len(held)
+
     def restore(self, states: Iterable[tuple[bytes, bytes]]) -> None:
         rt = self._rt
         rt.heap.clear()
         rt.keys.clear()
+        if self._by_key is not None:
+            self._restore_cell(states)
+            return
         for key_bytes, data in states:
             key = snapshot.unpack_key(key_bytes)
             if key == HELD:
@@ -221,15 +263,28 @@ def compile_kernel(
     `as_sent`: values may be of another type than their attribute, so any event may fail.
     """
     page = Page(app, fragment, frozenset(taps), as_sent=as_sent)
+    if _keeps_the_key(page):
+        page = Page(app, replace(fragment, keys=()), page.taps, as_sent=as_sent)
+        page.by_key = FIRST_CELL
     source = write_page(page)
-    rt = Runtime(keyed=fragment.keyed)
+    rt = Runtime(keyed=page.fragment.keyed)
     rt.guarded = any(page.guarded(stream) for stream in page.read())
     space = {**SPACE, **page.readers_of_text, **bodies(app)}
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
     lateness = tuple((s.name, s.lateness_ms) for s in app.streams if s.lateness_ms is not None)
-    mark = snapshot.fingerprint((page.queries, fragment.keys, *lateness))
-    return Compiled(app, source, feeders, rt, mark)
+    mark = snapshot.fingerprint((page.queries, fragment.keys, page.by_key, *lateness))
+    return Compiled(app, source, feeders, rt, mark, page.by_key)
+
+
+def _keeps_the_key(page: Page) -> bool:
+    """One query that holds its state by the fragment's own key: no state around it is needed."""
+    if not page.fragment.keyed or len(page.queries) > 1 or page.app.lateness_ms is not None:
+        return False
+    [query] = page.queries
+    pair, sequence = pair_of(page, query), sequence_of(page, query)
+    keys = keys_of_pair(pair) if pair else sequence.keys if sequence else {}
+    return bool(keys) and {s: (k,) for s, k in keys.items()} == dict(page.fragment.keys)
 
 
 def write_page(page: Page) -> str:

@@ -73,6 +73,7 @@ class Page:
                 self.scopes[partition.name] = Scope(f"p{n}", partition)
         self.timers: list[str] = []
         self.stores: dict[str, int] = {}  # tables, named windows, aggregations: their root cell
+        self.by_key: int | None = None  # the cell whose keys are the fragment's own
         self.readers_of_text: dict[str, Any] = {}  # of conditions that events bring, by name
 
     def node(self, on_timer: str) -> int:

@@ -159,6 +159,13 @@ def _is_key(expr: Expr, keys: tuple[str, str], first: StreamState, second: Strea
     return _equality(expr, first, second) == keys
 
 
+def keys_of_pair(pair: Pair) -> dict[str, str]:
+    """The attribute that keys each stream; none where one stream has two."""
+    if pair.first.stream == pair.second.stream and pair.first_key != pair.second_key:
+        return {}
+    return {pair.first.stream: pair.first_key, pair.second.stream: pair.second_key}
+
+
 class KeyedQuery(QueryCode):
     """`_in_<n>(S, chunk)` per stream; state lives outside the partition it stands for."""
 
@@ -166,6 +173,7 @@ class KeyedQuery(QueryCode):
 
     def __init__(self, page: Page, query: Query, streams: Iterable[str]) -> None:
         super().__init__(page, query, Names())
+        self.tracks = page.by_key is not None
         self.streams = tuple(dict.fromkeys(streams))
         self.cell = 0
 
@@ -173,6 +181,9 @@ class KeyedQuery(QueryCode):
         w = self.writer
         self.output.write()
         self.cell = self.page.root.cell(self.fresh)
+        if self.tracks:
+            self.page.by_key = self.cell
+            w.line("dirty = rt.dirty")
         self.before()
         for n, stream in enumerate(self.streams):
             names, used = self.page.schema(stream).names, self.used(stream)
@@ -187,6 +198,11 @@ class KeyedQuery(QueryCode):
                     self.event(stream, "out.append((0, ts, {data}))")
                 with w.block("if out"):
                     w.line(f"{self.name}_out(S, out)")
+
+    def touch(self, key: str) -> None:
+        """The state of this key is no longer what was saved."""
+        if self.tracks:
+            self.writer.line(f"dirty.add({key})")
 
     def entry(self, stream: str) -> str:
         return f"{self.name}_in_{self.streams.index(stream)}"
@@ -250,6 +266,7 @@ class PairQuery(KeyedQuery):
             w.line("held = pend.get(key)")
             with w.block(f"while held and ts - held[0][0] > {self.within}"):
                 w.line("del held[0]")
+                self.touch("key")
             with w.block("if held is not None and not held"):
                 w.line("del pend[key]")
 
@@ -303,6 +320,7 @@ class PairQuery(KeyedQuery):
         items = [exprs.value(i.expr) for i in self.query.select.items]
         data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         with w.block(f"if {' and '.join(guards)}"):
+            self.touch(key)
             if pair.cross_filter:
                 w.line("kept = []")
             if "{seq}" in emit:
@@ -335,6 +353,7 @@ class PairQuery(KeyedQuery):
         values = ["ts", *(f"c_{local(n)}" for n in self.kept)]
         one = f"({', '.join(values)}{'' if self.kept else ','})"
         with w.block(f"if {' and '.join(guards)}"):
+            self.touch(key)
             w.line(f"held = pend.get({key})")
             with w.block("if held is None"):
                 w.line(f"pend[{key}] = [{one}]")

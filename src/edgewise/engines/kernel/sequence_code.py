@@ -242,6 +242,7 @@ class SequenceQuery(KeyedQuery):
         w.line(f"waits = held.get({key})")
         with w.block("if waits is None"):
             self._begin(key, starts=0 in mine)
+        self.touch(key)
         w.line(f"{', '.join(f'm{i + 1}' for i in self.waits)}{self._comma} = waits")
         w.line(f"{' = '.join(f'n{i + 1}' for i in self.waits)} = None")
         if sequence.within is not None:
@@ -286,10 +287,12 @@ class SequenceQuery(KeyedQuery):
             waits = f"({', '.join(new[i] for i in self.waits)}{self._comma})"
             with w.block(f"if {' and '.join(filter(None, [test, *guards])) or True}"):
                 w.line(f"held[{key}] = {waits}")
+                self.touch(key)
         if not self.sequence.every:
             others = [f"{key} is not None"] if self.sequence.keys else []
             with w.block(f"{'el' if starts else ''}if {' and '.join(others) or True}"):
                 w.line(f"held[{key}] = {self._nobody}")
+                self.touch(key)
         w.line("continue")
 
     def _fresh(self, at: int, prefix: str = "") -> str:
