@@ -14,11 +14,16 @@ from edgewise.plan.exprs import Expr
 
 
 class EventType(enum.Enum):
-    """Which rows of a query go out."""
+    """Which rows of a query go out.
+
+    TIMEOUT is of patterns only: the matches that came to nothing `within` their time, instead of
+    those that came to an end.
+    """
 
     CURRENT = "current"
     EXPIRED = "expired"
     ALL = "all"
+    TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def test_state_of_another_plan_is_refused():
 def test_state_of_another_format_is_refused(monkeypatch):
     data = snapshot.pack(MARK, 1)
     monkeypatch.setattr(snapshot, "FORMAT", 99)
-    with pytest.raises(StateError, match="has format 1, this program reads format 99"):
+    with pytest.raises(StateError, match="has format 2, this program reads format 99"):
         snapshot.unpack(MARK, data)
 
 

@@ -83,6 +83,7 @@ class Absent(Element):
         kept: list[Match] = []
         for match in cells[PENDING]:
             if self.too_old(match, due):
+                self.machine.timed_out(state, match)
                 if self.around is not None and self.every is not None and self.every is not self:
                     self.every.add_every(state, match)
                 continue
@@ -112,7 +113,7 @@ class Absent(Element):
 
     def _met(self, state: State, match: Match) -> None:
         if self.last:
-            self.machine.deliver(state, match.ts, match.slots)
+            self.machine.finish(state, match)
         if self.next is not None:
             self.next.add(state, match)
         if self.every is not None:
@@ -233,6 +234,7 @@ class AbsentLogical(Logical):
         gone: Match | None = None
         for match in cells[PENDING]:
             if self.too_old(match, due):
+                self.machine.timed_out(state, match)
                 gone = match
                 continue
             assert self.waiting is not None
@@ -255,7 +257,7 @@ class AbsentLogical(Logical):
 
     def _met(self, state: State, match: Match) -> None:
         if self.last:
-            self.machine.deliver(state, match.ts, match.slots)
+            self.machine.finish(state, match)
         if self.next is not None:
             self.next.add(state, match)
         if self.every is not None:

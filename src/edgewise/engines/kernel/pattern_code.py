@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from edgewise.plan.nodes import (
     AbsentState,
     ChainState,
     CountState,
+    EventType,
     EveryState,
     Filter,
     LogicalState,
@@ -52,6 +54,10 @@ class PatternQuery(QueryCode):
         self.order: list[int] = []
         self.streams: dict[str, list[int]] = {}
         self.starts: list[int] = []
+        self.timeouts = query.output.events is EventType.TIMEOUT
+        if self.timeouts:  # told of as they happen: from here on they are rows like any other
+            output = dataclasses.replace(query.output, events=EventType.CURRENT)
+            self.query = self.output.query = dataclasses.replace(query, output=output)
 
     def write(self) -> None:
         w, name, source = self.writer, self.name, self.source
@@ -74,6 +80,8 @@ class PatternQuery(QueryCode):
         with w.block(f"def {name}_whole(S, ts, slots)"):
             w.line(f"{name}_select(S, [(0, ts, {name}_row(slots))])")
         w.line(f"m.starts, m.deliver = {self.starts!r}, {name}_whole")
+        if self.timeouts:
+            w.line("m.tell_timeouts()")
         w.line(f"m.order = [e[i] for i in {self.order!r}]")
         streams = ", ".join(
             f"{s!r}: [e[i] for i in {places!r}]" for s, places in self.streams.items()

@@ -29,14 +29,18 @@ Deliver = Callable[[State, int, Slots], None]
 
 @shared
 class Match:
-    """What was collected so far: per slot the events taken, and the time of the last step."""
+    """What was collected so far: per slot the events taken, and the time of the last step.
 
-    __slots__ = ("expired", "slots", "ts")
+    A `whole` one was delivered; it may stand in a list for a while and is no time-out then.
+    """
+
+    __slots__ = ("expired", "slots", "ts", "whole")
 
     def __init__(self, slots: Slots, ts: int = NEVER, expired: bool = False) -> None:
         self.slots = slots
         self.ts = ts
         self.expired = expired
+        self.whole = False
 
     def copy(self) -> Match:
         return Match(self.slots[:], self.ts)
@@ -142,8 +146,9 @@ class Element:
         cells[NEW][:] = [m for m in cells[NEW] if not self.too_old(m, now)]
         for match in leaving:
             if not match.expired:
+                self.machine.timed_out(state, match)
                 match.expired = True
-                gone = match
+                gone = gone if match.whole else match
         if gone is not None and self.around is not None:
             self.around.add_every(state, gone)
             self.around.update(state)
@@ -361,6 +366,8 @@ class Machine:
         self.order: list[Element] = []  # in which they begin and update; resets run backwards
         self.by_stream: dict[str, list[Element]] = {}
         self.deliver: Deliver = lambda _state, _ts, _slots: None
+        self.told = False  # time-outs are delivered, not whole matches
+        self.started = False  # the event at hand began a match
 
     def empty(self) -> Match:
         return Match([None] * len(self.elements))
@@ -402,10 +409,67 @@ class Machine:
                 element.update(state)
         for element in reversed(mine):
             for match in element.take(state, ts, row):
-                self.deliver(state, match.ts, match.slots)
+                self.finish(state, match)
+        if self.started:
+            self.started = False
+            self.rt.arm(state, self.node, ts + (self.within or 0) + 1, payload=(ts, row))
+
+    def finish(self, state: State, match: Match) -> None:
+        """A whole match."""
+        if self.told:
+            match.whole = True
+        else:
+            self.deliver(state, match.ts, match.slots)
+
+    # Time-outs: what is dropped for its age is delivered instead of what is whole.
+
+    def tell_timeouts(self) -> None:
+        """Every event that may begin a match arms a timer for the moment it is too old."""
+        self.told = True
+        for place in self.starts:
+            element = self.elements[place]
+            element.test = self._starting(element.test)
+
+    def _starting(self, test: Predicate) -> Predicate:
+        def starting(slots: Slots, ts: int, row: Row) -> Any:
+            suits = test(slots, ts, row)
+            if suits:
+                self.started = True
+            return suits
+
+        return starting
+
+    def time_out(self, state: State, first: tuple[int, Row]) -> None:
+        """Drop the matches that began with this event, wherever they wait, and say so."""
+        for element in self.elements:
+            cells, gone = element.state(state), None
+            for place in (PENDING, NEW):
+                old = [m for m in cells[place] if self._began(m, first)]
+                if not old:
+                    continue
+                cells[place] = [m for m in cells[place] if not self._began(m, first)]
+                for match in old:
+                    gone = gone if match.expired or match.whole else match
+                    self.timed_out(state, match)
+            if gone is not None and element.around is not None:
+                element.around.add_every(state, gone)
+                element.around.update(state)
+
+    def _began(self, match: Match, first: tuple[int, Row]) -> bool:
+        return any(taken[0] == first for p in self.starts if (taken := match.slots[p]))
+
+    def timed_out(self, state: State, match: Match) -> None:
+        """`within` ends this match: told of once, unless it was whole."""
+        if self.told and not match.expired:
+            match.expired = True
+            if not match.whole:
+                self.deliver(state, self.rt.now, match.slots)
 
     def arm(self, state: State, element: Element, due: int) -> None:
         self.rt.arm(state, self.node, due, payload=element.place)
 
-    def timer(self, state: State, due: int, place: int) -> None:
-        self.elements[place].timer(state, due)
+    def timer(self, state: State, due: int, payload: Any) -> None:
+        if isinstance(payload, tuple):
+            self.time_out(state, payload)
+        else:
+            self.elements[payload].timer(state, due)

@@ -16,7 +16,7 @@ import msgspec
 
 from edgewise.errors import StateError
 
-FORMAT = 1
+FORMAT = 2
 T = TypeVar("T")
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16

@@ -47,6 +47,23 @@ def lower_output(
     return output(node.target.full, on, sets, events)
 
 
+def check_timeout(draft: Draft, node: written.Output, source: nodes.QueryInput | None) -> None:
+    """Only what waits for a time can time out."""
+    if node.events != "timeout" or source is None:
+        return
+    if not isinstance(source, nodes.StateInput):
+        hint = "a window lets 'expired events' go"
+        draft.report.fail(node.at, "only patterns and sequences have timeout events", hint)
+    if source.within_ms is None:
+        hint = "add 'within' and a time after the last element"
+        draft.report.fail(node.at, "a pattern without 'within' never times out", hint)
+    chain = source.state.states if isinstance(source.state, nodes.ChainState) else (source.state,)
+    first = chain[0].state if isinstance(chain[0], nodes.EveryState) else chain[0]
+    if isinstance(first, nodes.AbsentState):
+        hint = "'within' counts from the first event: begin with an event"
+        draft.report.fail(node.at, "a pattern that begins with an absence never times out", hint)
+
+
 def declare_target(draft: Draft, node: written.Output) -> None:
     """A query that failed still makes its target known, so that one mistake is told once."""
     target = node.target

@@ -8,7 +8,7 @@ from edgewise.event.schema import Schema
 from edgewise.lang.lower.annotations import lower_annotations, named, value
 from edgewise.lang.lower.draft import Draft
 from edgewise.lang.lower.inputs import lower_join, lower_source
-from edgewise.lang.lower.outputs import declare_target, lower_output, lower_rate
+from edgewise.lang.lower.outputs import check_timeout, declare_target, lower_output, lower_rate
 from edgewise.lang.lower.scope import UNKNOWN, Slot
 from edgewise.lang.lower.selection import lower_selection, output_schema
 from edgewise.lang.lower.states import lower_states
@@ -36,6 +36,7 @@ def lower_query(draft: Draft, node: written.Query, number: int) -> None:
     with report.attempt():
         rows = output_schema("", select.items) if select else None
         output = lower_output(draft, node.output, rows, slots)
+        check_timeout(draft, node.output, query_input)
     if query_input is None or select is None or output is None:
         declare_target(draft, node.output)
         return

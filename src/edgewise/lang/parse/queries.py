@@ -23,6 +23,7 @@ from edgewise.lang.syntax.query import (
 from edgewise.lang.tokens import Kind
 
 OUTPUTS = ("insert", "delete", "update", "return")
+EVENT_TYPES = ("all", "expired", "current", "timeout")
 
 
 class Queries(States):
@@ -155,11 +156,11 @@ class Queries(States):
         return Output(kind, target, events, assignments, on, self.since(start))
 
     def _event_type(self) -> str:
-        if not self.at_word("all", "expired", "current", "events"):
+        if not self.at_word(*EVENT_TYPES, "events"):
             return "current"
         kind = "current"
         if not self.at_word("events"):
-            kind = self.expect_word("all", "expired", "current")
+            kind = self.expect_word(*EVENT_TYPES)
         self.expect_word("events")
         return kind
 

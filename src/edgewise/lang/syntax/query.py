@@ -196,7 +196,9 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`kind` is insert, delete, update, upsert or return; `events` current, expired or all."""
+    """`kind` is insert, delete, update, upsert or return; `events` current, expired, all
+    or timeout.
+    """
 
     kind: str
     target: Name | None = None
