@@ -2,31 +2,43 @@
 
     python -m bench kernels [--quick]
 
-The same events, processor time of one thread each, the peer on its second (warm) run. The peer
-needs a JDK, Maven and a network the first time; without them its column holds what was measured
-elsewhere, marked `*`.
+The same events in, the same rows out, or it fails. Processor time, one core each, both on their
+second (warm) run; of the peer only the thread that sends counts, its compiler and collector do
+not. Without a JDK, Maven and a network its column holds what was measured elsewhere, marked `*`.
+Then what keys and pending matches cost in memory. The last whole run is kept in
+bench/results/kernels.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
+import json
+import os
+import re
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from bench import kernel_memory, siddhi
+from bench.siddhi import classpath
 from edgewise.engines.kernel import compile_kernel
 from edgewise.engines.kernel.api import Run
 from edgewise.lang import compile_app
 from edgewise.plan.fragments import Fragment
 
-PEER = Path(__file__).parent / "peers" / "siddhi"
-HOME = Path(tempfile.gettempdir()) / "edgewise-bench-siddhi"
+__all__ = ["CLAIMS", "HEAD", "Claim", "classpath", "events", "ours", "theirs"]
+
+RESULTS = Path(__file__).parent / "results"
 HEAD = "define stream S (k string, v int, t long); "
 RUN_EVENTS = 8192
+MEMORY_AIM_MB = 500  # for a million keys with one pending match each
+PENDING = (
+    "partitioned every e1 -> e2 within",
+    "every e1 -> e2[k == e1.k] within 1 s",
+    "partitioned sequence with +",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +77,12 @@ CLAIMS = (
     Claim(
         "every e1 -> e2[k == e1.k] within 1 s",
         "from every e1=S[v > 95] -> e2=S[k == e1.k and v < 5] within 1 sec "
-        "select e1.v as a, e2.v as b insert into O;", 50, 0.02, peer_events=50_000,
+        "select e1.v as a, e2.v as b insert into O;", 50, 0.02, peer_events=200_000,
     ),
     Claim(
         "1,000 filters on one stream",
         " ".join(f"from S[k == 'k{n}'] select k, v insert into O;" for n in range(1000)),
-        10, 0.0, peer_events=10_000,
+        10, 0.0, peer_events=100_000,
     ),
 )  # fmt: skip
 
@@ -82,70 +94,87 @@ def events(count: int, distinct: int = 1000) -> list[Run]:
         x = (x * 1103515245 + 12345) & 0x7FFFFFFF
         keys.append(f"k{x // 7 % distinct}")
         values.append(x // 65536 % 100)
-    stamps = list(range(1, count + 1))
-    times = list(range(count))
     runs = []
     for low in range(0, count, RUN_EVENTS):
-        part = slice(low, low + RUN_EVENTS)
-        ts = stamps[part]
-        runs.append(Run("S", ts, [keys[part], values[part], times[part]], ts, ts, ts))
+        high = min(low + RUN_EVENTS, count)
+        columns: list[Any] = [keys[low:high], values[low:high], list(range(low, high))]
+        ts, clock = list(range(low + 1, high + 1)), list(range(low + 1, high + 1))
+        runs.append(Run("S", ts, columns, list(range(low, high)), clock, [t * 1000 for t in ts]))
     return runs
 
 
 def ours(query: str, runs: list[Run]) -> tuple[float, int]:
-    """Events a second and rows."""
+    """Events a second on the second (warm) run, and rows."""
     app = compile_app(HEAD + query).app
-    kernel = compile_kernel(app, Fragment("bench", tuple(q.name for q in app.queries)))
-    rows = 0
-    start = time.process_time()
-    for run in runs:
-        kernel.feed(run)
-        rows += len(kernel.take_tuples())
-    return sum(len(r.ts) for r in runs) / (time.process_time() - start), rows
-
-
-def classpath() -> str:
-    """The peer, compiled; '' where it cannot be."""
-    tools = [shutil.which(t) for t in ("mvn", "javac", "java")]
-    if not all(tools):
-        return ""
-    library = HOME / "lib"
-    if not (HOME / "Peer.class").exists():
-        HOME.mkdir(exist_ok=True)
-        shutil.copy(PEER / "pom.xml", HOME)
-        fetch = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={library}"]
-        if subprocess.run(fetch, cwd=HOME, capture_output=True, check=False).returncode:
-            return ""
-        build = ["javac", "-cp", f"{library}/*", "-d", str(HOME), str(PEER / "Peer.java")]
-        if subprocess.run(build, capture_output=True, check=False).returncode:
-            return ""
-    return f"{library}/*:{HOME}"
+    fragment = Fragment("bench", tuple(q.name for q in app.queries))
+    rate, rows = 0.0, 0
+    for _ in range(2):
+        kernel, rows = compile_kernel(app, fragment), 0
+        start = time.process_time()
+        for run in runs:
+            kernel.feed(run)
+            rows += len(kernel.take_tuples())
+        rate = sum(len(r.ts) for r in runs) / (time.process_time() - start)
+    return rate, rows
 
 
 def theirs(path: str, claim: Claim, count: int) -> tuple[float, int] | None:
-    command = ["java", "-Xmx1g", "-cp", path, "Peer"]
-    done = subprocess.run(
-        [*command, HEAD + claim.query, str(min(count, claim.peer_events))],
-        capture_output=True, check=False, text=True, timeout=600,
-    )  # fmt: skip
-    words = next((ln.split() for ln in done.stdout.splitlines() if ln.startswith("rate")), None)
-    return (float(words[1]), int(words[3])) if words else None
+    return siddhi.rate(path, HEAD + claim.query, min(count, claim.peer_events))
+
+
+def compare(claim: Claim, path: str, count: int) -> dict[str, Any]:
+    """Both on the same events; the same rows must come out."""
+    size = min(count, claim.peer_events)
+    rate, rows = ours(claim.query, events(size))
+    peer = theirs(path, claim, size) if path else None
+    beside, mark = (peer[0] / 1e6, " ") if peer else (claim.known, "*")
+    ratio = rate / 1e6 / beside if beside else 0.0
+    same = "" if peer is None else "same" if peer[1] == rows else f"theirs {peer[1]}"
+    print(
+        f"{claim.name:38} {rate / 1e6:8.3f} {beside:7.3f}{mark} {ratio:7.1f}x {claim.aim:4.0f}x"
+        f"  {rows:8} {same}",
+        flush=True,
+    )
+    return {
+        "query": claim.name, "events": size, "ours": rate / 1e6, "siddhi": beside,
+        "measured": peer is not None, "ratio": ratio, "aim": claim.aim, "rows": rows,
+        "same_rows": peer is None or peer[1] == rows,
+    }  # fmt: skip
+
+
+def memory(keys: int) -> list[dict[str, Any]]:
+    """Megabytes for so many keys with one pending match each."""
+    print(f"\n{'one pending match a key':38} {'keys':>9} {'MB':>7} {'aim MB':>7} {'B/key':>6}")
+    found = []
+    for name in PENDING:
+        claim = next(c for c in CLAIMS if c.name == name)
+        source = HEAD + re.sub(r"within \d+ sec", "within 1 hour", claim.query)
+        held = kernel_memory.held_by(source, keys)
+        further = (
+            (kernel_memory.held_by(source, keys, 2) - held) / keys if "seq" not in name else 0
+        )
+        more = f"  {further:.0f} B for one match more" if further else ""
+        aim = MEMORY_AIM_MB * keys // 1_000_000
+        print(f"{name:38} {keys:9} {held / 1e6:7.0f} {aim:7} {held / keys:6.0f}{more}", flush=True)
+        found.append({"query": name, "keys": keys, "mb": held / 1e6, "bytes_per_key": held / keys,
+                      "bytes_per_match": further})  # fmt: skip
+    return found
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     count = 200_000 if parser.parse_args(argv).quick else 1_000_000
-    runs = events(count)
-    path = classpath()
-    print(f"{'query':38} {'ours':>8} {'Siddhi':>8} {'ratio':>8} {'aim':>5}   M ev/s")
-    for claim in CLAIMS:
-        rate, _ = ours(claim.query, runs)
-        peer = theirs(path, claim, count) if path else None
-        beside, mark = (peer[0] / 1e6, " ") if peer else (claim.known, "*")
-        ratio = f"{rate / 1e6 / beside:7.1f}x" if beside else "       -"
-        print(f"{claim.name:38} {rate / 1e6:8.3f} {beside:7.3f}{mark} {ratio} {claim.aim:4.0f}x")
-    return 0
+    path = siddhi.classpath()
+    load = os.getloadavg()[0]
+    print(f"M ev/s, one core each, load of the machine before: {load:.1f}")
+    print(f"{'query':38} {'ours':>8} {'Siddhi':>8} {'ratio':>8} {'aim':>5}  {'rows':>8}")
+    found = [compare(claim, path, count) for claim in CLAIMS]
+    held = memory(count)
+    if count == 1_000_000:
+        kept = {"load": load, "speed": found, "memory": held}
+        (RESULTS / "kernels.json").write_text(json.dumps(kept, indent=1) + "\n")
+    return 0 if all(each["same_rows"] for each in found) else 1
 
 
 if __name__ == "__main__":
