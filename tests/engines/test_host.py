@@ -3,7 +3,7 @@
 import pytest
 
 from edgewise.engines import host
-from edgewise.engines.host import Cut, Job, by_stream, fit, run_part
+from edgewise.engines.host import Cut, Job, add_counts, by_stream, counted, fit, run_part
 from edgewise.errors import SetupError
 from edgewise.lang import compile_app
 from edgewise.plan.rules.keys import split
@@ -91,6 +91,34 @@ def test_rows_of_named_windows_stay_inside(tmp_path):
 def test_what_failed_is_told(tmp_path, caplog):
     app = compile_app("define stream S (k string); from S[str:regexp(k, k)] insert into O;").app
     [fragment] = split(app)
-    done = run_part(Job(app, fragment, 0, 0, str(tmp_path), ("S",)), 0, [batch("a", "(", first=0)])
-    assert done.num_rows == 1
+    work = Job(app, fragment, 0, 0, str(tmp_path), ("S",))
+    done = run_part(work, 0, [batch("a", "(", first=0)])
+    [(_, rows)] = by_stream(work, done)
+    assert rows.num_rows == 1
+    assert counted(work, done) == {"faults": {"S": 1}}
     assert "stream S: 1 events failed and were dropped: " in caplog.text
+
+
+BOUNDED = """
+@lateness('1 sec') define stream S (k string);
+@state(limit='2') partition with (k of S) begin from S select k, count() as n insert into O; end;
+"""
+
+
+def test_what_is_late_and_what_is_dropped_is_counted_with_the_rows(tmp_path):
+    import pyarrow as pa
+
+    app = compile_app(BOUNDED).app
+    [fragment] = split(app)
+    found = {}
+    for version, (keys, first) in enumerate([("abc", 5000), ("d", 1000), ("e", 9000)]):
+        work = Job(app, fragment, version, first if version != 1 else 5000, str(tmp_path), ("S",))
+        rows = batch(*keys, first=first)
+        if version == 1:
+            rows = rows.set_column(3, "_clock", pa.array([5000]))
+        table = run_part(work, 0, [rows])
+        add_counts(found, counted(work, table))
+        assert sum(rows.num_rows for _, rows in by_stream(work, table)) == (
+            3 if version == 2 else 0
+        )
+    assert found == {"late": {"S": 1}, "dropped": {"partition1": 1}}

@@ -28,6 +28,7 @@ from edgewise.event.schema import Attribute, Schema
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, Query, Stream
 
+COUNTED = -1  # in the place of an output stream: a row is a count
 PART, OUT, PHASE, SEQ = "_part", "_out", "_phase", "_seq"
 ORDER = [CLOCK, PHASE, OFFSET, SEQ]
 LIVE_KERNELS_MAX = 64  # kernels a worker process keeps between batches
@@ -120,9 +121,41 @@ class LiveKernels:
 _LIVE = LiveKernels()
 
 
+Counts = dict[str, dict[str, int]]  # what went wrong or was let go: of which kind, by whom
+
+
+def watched(app: App) -> list[tuple[str, str]]:
+    """All that is counted, in an order that tasks and driver share."""
+    late = [("late", s.name) for s in app.streams if s.lateness_ms is not None]
+    bounded = [q.name for q in app.queries if q.state is not None]
+    bounded += [p.name for p in app.partitions if p.state is not None]
+    faults = [("faults", s.name) for s in app.streams]
+    return [*late, *(("dropped", name) for name in bounded), *faults]
+
+
+def counted(job: Job, table: Any) -> Counts:
+    """The counts of one batch, from rows that belong to no stream."""
+    names, found = watched(job.app), Counts()
+    mine = table.filter(pc.equal(table.column(OUT), pa.scalar(COUNTED)))
+    for place, count in zip(*(mine.column(n).to_pylist() for n in (OFFSET, TS)), strict=True):
+        kind, name = names[place]
+        by_name = found.setdefault(kind, {})
+        by_name[name] = by_name.get(name, 0) + count
+    return found
+
+
+def add_counts(total: Counts, more: Counts) -> None:
+    for kind, names in more.items():
+        mine = total.setdefault(kind, {})
+        for name, count in names.items():
+            mine[name] = mine.get(name, 0) + count
+
+
 def run_part(job: Job, part: int, batches: Iterable[Any]) -> Any:
     """Feed one partition, in order, then let time move to the end of the batch."""
     kernel = _LIVE.take(job, part)
+    names = watched(job.app)
+    before = [_count(kernel, *name) for name in names]
     failed = dict(kernel.stats.faults)
     at = 0
     for batch in batches:
@@ -131,6 +164,9 @@ def run_part(job: Job, part: int, batches: Iterable[Any]) -> Any:
             at = max(at, *run.at)
     kernel.advance(job.clock, at)
     table = to_table(job, kernel.take())
+    counts = [_count(kernel, *name) - old for name, old in zip(names, before, strict=True)]
+    if any(counts):
+        table = pa.concat_tables([table, _count_rows(job, counts)])
     for stream, count in kernel.stats.faults.items():
         fresh = count - failed.get(stream, 0)
         if fresh:
@@ -140,6 +176,25 @@ def run_part(job: Job, part: int, batches: Iterable[Any]) -> Any:
         StateStore(Path(job.state_root), part).save(job.version, list(kernel.changed()))
     _LIVE.keep(job, part, kernel)
     return table
+
+
+def _count(kernel: Kernel, kind: str, name: str) -> int:
+    return int(getattr(kernel.stats, kind).get(name, 0))
+
+
+def _count_rows(job: Job, counts: list[int]) -> Any:
+    """Counts travel with the rows: from a task there is no other way."""
+    places = [i for i, count in enumerate(counts) if count]
+    own = {OUT: [COUNTED] * len(places), OFFSET: places, TS: [counts[i] for i in places]}
+    zeros = [0] * len(places)
+    system, schema = {CLOCK, PHASE, SEQ, AT, KIND}, out_schema(job)
+    return pa.Table.from_arrays(
+        [
+            pa.array(own.get(f.name, zeros if f.name in system else [None] * len(places)), f.type)
+            for f in schema
+        ],
+        schema=schema,
+    )
 
 
 def runs(job: Job, batch: Any) -> Iterator[Run]:

@@ -18,7 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from edgewise.engines.host import Cut, Job, by_stream, fit, run_part
+from edgewise.engines.host import (
+    Counts,
+    Cut,
+    Job,
+    add_counts,
+    by_stream,
+    counted,
+    fit,
+    run_part,
+)
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
 from edgewise.errors import StateError
 from edgewise.event.arrow import KIND, TS
@@ -50,6 +59,8 @@ class LiveApp:
         self.inputs = Inputs({s.name: str(logs[s.name]) for s in app.inputs})
         self.writers = writers
         self.checkpoint = checkpoint
+        self.rows_in = self.rows_out = 0
+        self.counts: Counts = {}
         self._steps = checkpoint / "steps"
         self._steps.mkdir(parents=True, exist_ok=True)
         self._last = self._recover()
@@ -66,7 +77,19 @@ class LiveApp:
         cut = Cut(self._last.batch_id + 1, start, end, self._last.clock, clock)
         self._write_down(cut)
         self._compute(cut)
+        self.rows_in += cut.rows
         return cut.rows
+
+    def progress(self) -> dict[str, Any]:
+        """What people watch, since this engine started."""
+        return {
+            "batches": self._last.batch_id + 1,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "clock": self._last.clock,
+            "offsets": dict(self._last.end),
+            "counts": self.counts,
+        }
 
     def close(self) -> None:
         self.inputs.close()
@@ -79,7 +102,7 @@ class LiveApp:
                     return
 
     def _compute(self, cut: Cut) -> None:
-        table = self._read(cut)
+        whole = self._read(cut)
         for fragment in self.fragments:
             job = Job(
                 app=self.app,
@@ -89,8 +112,11 @@ class LiveApp:
                 state_root=str(self.checkpoint / "state" / fragment.name),
                 streams=tuple(self.inputs.paths),
             )
-            mine = _of(table, [job.streams.index(s) for s in fragment.inputs])
-            for stream, rows in by_stream(job, run_part(job, 0, mine.to_batches())):
+            mine = _of(whole, [job.streams.index(s) for s in fragment.inputs])
+            table = run_part(job, 0, mine.to_batches())
+            add_counts(self.counts, counted(job, table))
+            for stream, rows in by_stream(job, table):
+                self.rows_out += rows.num_rows
                 writer = self.writers[stream.name]
                 writer.append(fit(rows, writer.schema), producer="embedded", sequence=cut.batch_id)
         self._last = cut

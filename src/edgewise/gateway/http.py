@@ -74,6 +74,7 @@ class HttpDoor:
     ) -> None:
         self._config = config or HttpConfig()
         self.stats = DoorStats()
+        self.more_metrics: Callable[[], str] = str  # of who opened the door, in the same format
         self._body_limits = BodyLimits(
             self._config.limits.body_bytes_max,
             self._config.in_flight_bytes_max,
@@ -308,7 +309,10 @@ def _openapi(door: HttpDoor) -> bytes:
 _PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {
     "/streams": (_JSON, _streams),
     "/openapi.json": (_JSON, _openapi),
-    "/metrics": (_TEXT, lambda door: prometheus(door.stats, "http").encode()),
+    "/metrics": (
+        _TEXT,
+        lambda door: (prometheus(door.stats, "http") + door.more_metrics()).encode(),
+    ),
     "/healthz": (_JSON, lambda _door: b'{"status":"ok"}'),
 }
 

@@ -97,9 +97,13 @@ def _embedded(
         rows_max=min(arguments.max_rows, STEP_ROWS_MAX),
     )
     tell(step="embedded engine running", ready=True)
+    told_s = 0.0
     try:
         while not stopping.is_set():
             live.step(IDLE_WAIT_S)
+            if time.monotonic() - told_s > PROGRESS_EVERY_S:
+                told_s = time.monotonic()
+                tell(progress=live.progress())
     finally:
         live.close()
 

@@ -31,6 +31,7 @@ from edgewise.node import apps
 from edgewise.node.children import STEADY_S, Child, backoff_s
 from edgewise.node.ends import Ends
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
+from edgewise.node.metrics import engine_metrics
 from edgewise.node.rates import Rates
 from edgewise.node.terminal import Steps
 from edgewise.plan.nodes import Stream
@@ -91,6 +92,7 @@ class Serving:
         config.validate()
         self.edge = Edge(config.edge_config())
         self.feeds: list[Feed] = []
+        self.progress: dict[str, Any] = {}  # of the engine, as it last told
         self.ready = asyncio.Event()
         self._others: list[Source | Sink] = []
         self._engine: Child | None = None
@@ -130,6 +132,7 @@ class Serving:
     async def promote(self) -> None:
         doors = await asyncio.to_thread(self._door_writers)
         self.door = HttpDoor(doors, WallClock(), http_config(self.ends.sources))
+        self.door.more_metrics = lambda: engine_metrics(self.progress)
         self.http_port = await self.door.start(self.config.host, self.config.http_port)
         for name in self.writers:
             url = f"http://{self.config.host}:{self.http_port}/streams/{name}"
@@ -237,6 +240,7 @@ class Serving:
         if "failed" in message:
             self.steps.say("engine", f"failed: {message['failed']}")
         if "progress" in message:
+            self.progress = message["progress"]
             now_us = WallClock().now_us()
             self.edge.publish("$sys/engine", message["progress"], offset=now_us, at_us=now_us)
         if message.get("ready"):

@@ -90,6 +90,7 @@ __all__ = [
     "State",
     "StateInput",
     "StateKind",
+    "StateLimit",
     "StoreKind",
     "Stream",
     "StreamCall",
@@ -129,6 +130,16 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class StateLimit:
+    """What may be kept: at most `limit` (matches of a pattern for one key, keys of a partition;
+    the one that waited longest goes first), and nothing that saw no event for `idle_ms`.
+    """
+
+    limit: int | None = None
+    idle_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """`partition` names the partition it lives in; an inner query comes before its outer one."""
 
@@ -140,6 +151,7 @@ class Query:
     rate: RateLimit | None = None
     partition: str = ""
     annotations: tuple[Annotation, ...] = ()
+    state: StateLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +173,14 @@ class PartitionKey:
 class Partition:
     """One instance of its queries and inner streams per key. A null key drops the event.
 
-    Streams without a key here go to every instance there is. `idle_ms` frees an instance that
-    saw no event for so long.
+    Streams without a key here go to every instance there is. `state` bounds how many instances
+    there are, and frees one that saw no event for long.
     """
 
     name: str
     keys: tuple[PartitionKey, ...]
     streams: tuple[Stream, ...] = ()
-    idle_ms: int | None = None
+    state: StateLimit | None = None
     annotations: tuple[Annotation, ...] = ()
 
 

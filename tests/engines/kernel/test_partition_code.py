@@ -1,4 +1,7 @@
-from tests.engines.kernel.apps import data, engine, feed
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engines.kernel.apps import START, data, engine, feed, rows
 
 COUNT = "partition with (k of A) begin from A select k, count() as n insert into O; end;"
 
@@ -43,3 +46,61 @@ def test_an_idle_instance_is_freed():
     assert [e.data[1] for e in running.take() if e.stream == "O"] == [1, 2, 3]
     feed(running, [30000, ("A", 30001, "x", 0)])
     assert [e.data[1] for e in running.take() if e.stream == "O"] == [1]
+
+
+KEYED_EVENTS = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("abcdef")), max_size=40).map(
+    lambda steps: [
+        ("A", START + sum(s[0] for s in steps[: i + 1]), k, 0) for i, (_, k) in enumerate(steps)
+    ]
+)
+
+
+@given(KEYED_EVENTS, st.integers(1, 4))
+def test_beyond_the_limit_the_key_that_was_silent_longest_is_freed(events, limit):
+    running = engine(f"@state(limit='{limit}') {COUNT}")
+    feed(running, events)
+    counts, wanted, freed = {}, [], 0
+    for _, _, k, _ in events:
+        counts[k] = counts.pop(k, 0) + 1
+        wanted.append((k, counts[k]))
+        if len(counts) > limit:
+            del counts[next(iter(counts))]
+            freed += 1
+    assert [row[2:] for row in rows(running)] == wanted
+    assert sum(running.kernel.stats.dropped.values()) == freed
+
+
+@given(KEYED_EVENTS, st.integers(1, 20))
+def test_a_key_that_is_idle_is_freed_and_counted(events, idle):
+    running = engine(f"@state(idle='{idle} millisec') {COUNT}")
+    feed(running, events)
+    last, counts, wanted = {}, {}, []
+    for _, ts, k, _ in events:
+        if ts - last.get(k, ts) >= idle:
+            counts[k] = 0
+        last[k] = ts
+        counts[k] = counts.get(k, 0) + 1
+        wanted.append((k, counts[k]))
+    assert [row[2:] for row in rows(running)] == wanted
+
+
+@given(KEYED_EVENTS, st.integers(0, 40))
+def test_bounded_keys_survive_a_snapshot(events, cut):
+    text = f"@state(limit='2', idle='30 millisec') {COUNT}"
+    first, second, whole = engine(text), engine(text), engine(text)
+    feed(whole, events)
+    feed(first, events[:cut])
+    second.kernel.restore(list(first.kernel.changed()))
+    second._clock, second._offset = first._clock, first._offset
+    feed(second, events[cut:])
+    assert rows(first) + rows(second) == rows(whole)
+
+
+@pytest.mark.parametrize("bound", ["limit='20'", "idle='20 millisec'"])
+def test_keys_without_end_leave_a_bounded_state(bound):
+    running = engine(f"@state({bound}) {COUNT}")
+    for i in range(3000):
+        running.send("A", START + i, [f"key {i}", 0])
+    [(_, state)] = running.kernel.changed()
+    assert len(state) < 4000
+    assert running.kernel.stats.dropped == {"partition1": 2980}

@@ -8,7 +8,7 @@ def test_partitions_by_value_and_by_range():
     """
     app = planned(text)
     partition = app.partitions[0]
-    assert partition.idle_ms == 60_000
+    assert partition.state.idle_ms == 60_000
     assert [k.stream for k in partition.keys] == ["A", "B"]
     assert partition.keys[0].value.name == "k"
     assert [r.label for r in partition.keys[1].ranges] == ["large", "small"]

@@ -56,8 +56,9 @@ class KernelStats:
     rows_out: int = 0
     keys: int = 0
     faults: dict[str, int] = field(default_factory=dict)  # events that failed, by stream
-    late: dict[str, int] = field(default_factory=dict)  # events beyond the lateness, by stream
     reasons: dict[str, str] = field(default_factory=dict)  # why the last of them did
+    late: dict[str, int] = field(default_factory=dict)  # events beyond the lateness, by stream
+    dropped: dict[str, int] = field(default_factory=dict)  # for @state, by query or partition
 
 
 class Kernel(Protocol):

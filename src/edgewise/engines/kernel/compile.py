@@ -7,7 +7,7 @@ partition and stream (finds the instance), and one feeder per input stream.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import itemgetter
@@ -23,6 +23,7 @@ from edgewise.engines.kernel import (
     index,
     java,
     ondemand,
+    pattern_bounds,
     patterns,
     ratelimits,
     selector,
@@ -67,6 +68,7 @@ SPACE: dict[str, Any] = {
     "bat": batches,
     "ses": sessions,
     "pat": patterns,
+    "bounds": pattern_bounds,
     "ab": absence,
     "rate": ratelimits,
     "tab": tables,
@@ -75,6 +77,7 @@ SPACE: dict[str, Any] = {
     "index": index,
     "f32": java.f32,
     "deque": deque,
+    "OrderedDict": OrderedDict,
     "arrange": selector.arrange,
     "BadEvent": BadEvent,
 }
@@ -97,7 +100,7 @@ class Compiled:
     ) -> None:
         self.app = app
         self.source = source
-        self.stats = KernelStats(faults=rt.faults, reasons=rt.reasons)
+        self.stats = KernelStats(faults=rt.faults, reasons=rt.reasons, dropped=rt.dropped)
         self._feeders = feeders
         self._rt = rt
         self._mark = mark

@@ -79,6 +79,7 @@ def is_plain(query: Query) -> bool:
         and select.limit is None
         and select.offset is None
         and query.rate is None
+        and query.state is None
         and isinstance(output, InsertInto)
         and output.events is EventType.CURRENT
     )
@@ -120,7 +121,7 @@ def partition_fields(page: Page, query: Query, streams: list[str]) -> dict[str, 
     """The attribute that keys each stream, where the partition holds this query alone."""
     partition = page.app.partition(query.partition)
     alone = sum(q.partition == query.partition for q in page.queries) == 1
-    if partition is None or not alone or partition.idle_ms is not None:
+    if partition is None or not alone or partition.state is not None:
         return None
     values = {k.stream: k.value for k in partition.keys}
     fields = {s: v for s in streams if isinstance(v := values.get(s), Field)}

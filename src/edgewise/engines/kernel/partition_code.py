@@ -2,7 +2,8 @@
 
 State: a dict from the key to the state of the instance, in one cell outside. An event without a
 key is dropped; with ranges it goes to every range it satisfies. A stream that the partition does
-not name goes to all instances there are.
+not name goes to all instances there are. With a limit of keys, a second cell holds them in the
+order of their last event: the one that was silent longest is freed for a new one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from edgewise.engines.kernel.names import Names, keys_of
 from edgewise.engines.kernel.page import Page, Scope
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Expr
-from edgewise.plan.nodes import PartitionKey, Query, streams_of
+from edgewise.plan.nodes import PartitionKey, Query, StateLimit, streams_of
 
 
 def write_partition(page: Page, scope: Scope, entries: Callable[[Query, str], list[str]]) -> None:
@@ -44,24 +45,38 @@ def _instance(page: Page, scope: Scope, cell: int) -> None:
     assert partition is not None
     w.line()
     w.line(f"rt.nested.append({cell})")
-    idle = partition.idle_ms
+    limits = partition.state or StateLimit()
+    idle, limit = limits.idle_ms, limits.limit
     seen = scope.cell("0") if idle is not None else 0
+    recent = page.root.cell("OrderedDict()") if limit is not None else 0
     with w.block(f"def {name}_instance(root, key)"):
         w.line(f"S = root[{cell}].get(key)")
+        if limit is not None:  # keys in the order of their last event
+            w.line(f"recent = root[{recent}]")
+            w.line("recent[key] = None")
+            w.line("recent.move_to_end(key)")
         with w.block("if S is None"):
             w.line(f"S = root[{cell}][key] = [{{}}, root[1], {', '.join(scope.fresh)}]")
             for line in scope.created:
                 w.line(line)
             if idle is not None:
                 w.line(f"rt.arm(S, {page.next_node}, rt.now + {idle}, payload=key)")
+            if limit is not None:
+                with w.block(f"if len(recent) > {limit}"):
+                    w.line(f"{name}_free(root, next(iter(recent)))")
         if idle is not None:
             w.line(f"S[{seen}] = rt.now")
         w.line("return S")
+    if partition.state is not None:
+        with w.block(f"def {name}_free(root, key)"):
+            w.line(f"root[{cell}].pop(key)[0].clear()")
+            if limit is not None:
+                w.line(f"del root[{recent}][key]")
+            w.line(f"rt.drop({partition.name!r})")
     if idle is not None:
         with w.block(f"def {name}_idle(S, due, key)"):
             with w.block(f"if S[{seen}] + {idle} <= due"):
-                w.line(f"rt.root[{cell}].pop(key, None)")
-                w.line("S[0].clear()")
+                w.line(f"{name}_free(rt.root, key)")
             with w.block("else"):
                 w.line(f"rt.arm(S, {page.next_node}, S[{seen}] + {idle}, payload=key)")
         page.node(f"{name}_idle")

@@ -82,6 +82,7 @@ class PatternQuery(QueryCode):
         w.line(f"m.starts, m.deliver = {self.starts!r}, {name}_whole")
         if self.timeouts:
             w.line("m.tell_timeouts()")
+        self._bounds()
         w.line(f"m.order = [e[i] for i in {self.order!r}]")
         streams = ", ".join(
             f"{s!r}: [e[i] for i in {places!r}]" for s, places in self.streams.items()
@@ -101,6 +102,17 @@ class PatternQuery(QueryCode):
                 w.block("for _, ts, row in chunk"),
             ):
                 w.line(f"{name}_machine.event(S, {stream!r}, ts, row)")
+
+    def _bounds(self) -> None:
+        """What is declared; and the keys of a fragment free themselves."""
+        kept, wanted = self.query.state, []
+        if kept is not None:
+            wanted = [f"limit={kept.limit!r}", f"idle={kept.idle_ms!r}"]
+        own_key = self.page.fragment.keyed and self.scope.partition is None
+        if own_key and self.source.within_ms is not None and not self.timeouts:
+            wanted.append("prune=True")
+        if wanted:
+            self.writer.line(f"bounds.Bounds(m, {self.query.name!r}, {', '.join(wanted)})")
 
     def entry(self, stream: str) -> str:
         return f"{self.name}_in_{_plain(stream)}"

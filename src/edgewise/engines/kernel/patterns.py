@@ -13,7 +13,7 @@ The settings are `Element`s wired together once; the state is one list per eleme
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from edgewise.engines.kernel.runtime import Row, Runtime, State
 from edgewise.engines.kernel.snapshot import shared
@@ -41,6 +41,10 @@ class Match:
         self.ts = ts
         self.expired = expired
         self.whole = False
+
+    @property
+    def begun(self) -> bool:
+        return any(taken is not None for taken in self.slots)
 
     def copy(self) -> Match:
         return Match(self.slots[:], self.ts)
@@ -353,6 +357,13 @@ class Logical(Element):
         return match.slots[self.place] is not None
 
 
+class Watch(Protocol):
+    """What keeps the matches within bounds (`pattern_bounds`)."""
+
+    def after(self, state: State, ts: int) -> None: ...
+    def sweep(self, state: State, due: int) -> None: ...
+
+
 class Machine:
     """The elements of one query and the order in which they are asked."""
 
@@ -368,12 +379,14 @@ class Machine:
         self.deliver: Deliver = lambda _state, _ts, _slots: None
         self.told = False  # time-outs are delivered, not whole matches
         self.started = False  # the event at hand began a match
+        self.bounds: Watch | None = None
 
     def empty(self) -> Match:
         return Match([None] * len(self.elements))
 
     def fresh(self) -> list[Any]:
-        return [[[], [], False, True, 0, False] for _ in self.elements]
+        cells: list[Any] = [[[], [], False, True, 0, False] for _ in self.elements]
+        return cells if self.bounds is None else [*cells, [None]]
 
     def created(self, state: State) -> None:
         for element in self.order:
@@ -383,7 +396,7 @@ class Machine:
 
     def idle(self, cells: list[Any]) -> bool:
         """Whether this state is that of a key never seen: only empty matches wait at the start."""
-        for element, mine in zip(self.elements, cells, strict=True):
+        for element, mine in zip(self.elements, cells, strict=self.bounds is None):
             waiting = mine[PENDING] + mine[NEW]
             if not element.start:
                 if waiting:
@@ -395,9 +408,8 @@ class Machine:
         return True
 
     def event(self, state: State, stream: str, ts: int, row: Row) -> None:
-        if self.within is not None:
-            for element in self.elements:
-                element.expire(state, ts)
+        for element in self.elements if self.within is not None else ():
+            element.expire(state, ts)
         mine = self.by_stream[stream]
         if self.sequence:
             for element in reversed(self.order):
@@ -413,6 +425,8 @@ class Machine:
         if self.started:
             self.started = False
             self.rt.arm(state, self.node, ts + (self.within or 0) + 1, payload=(ts, row))
+        if self.bounds is not None:
+            self.bounds.after(state, ts)
 
     def finish(self, state: State, match: Match) -> None:
         """A whole match."""
@@ -471,5 +485,8 @@ class Machine:
     def timer(self, state: State, due: int, payload: Any) -> None:
         if isinstance(payload, tuple):
             self.time_out(state, payload)
+        elif isinstance(payload, str):
+            assert self.bounds is not None
+            self.bounds.sweep(state, due)
         else:
             self.elements[payload].timer(state, due)

@@ -32,9 +32,9 @@ class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "created", "dirty", "faults", "fresh", "guarded", "heap", "idle",
-        "keyed", "keys", "nested", "nodes", "now", "offset", "phase", "reasons", "root", "rows",
-        "seq", "stores", "uuids",
+        "_last", "_n", "at", "created", "dirty", "dropped", "faults", "fresh", "guarded", "heap",
+        "idle", "keyed", "keys", "nested", "nodes", "now", "offset", "phase", "reasons", "root",
+        "rows", "seq", "stores", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -48,6 +48,7 @@ class Runtime:
         self.nested: list[int] = []  # cells that hold a dict of states: partitions
         self.root: State = []  # state of the key at hand, outside partitions
         self.faults: dict[str, int] = {}
+        self.dropped: dict[str, int] = {}  # matches of a query, keys of a partition
         self.reasons: dict[str, str] = {}  # why the last of them failed
         self.guarded = False  # something in this fragment may fail: its timers are caught too
         self.stores: dict[str, Any] = {}  # tables, named windows and aggregations, for questions
@@ -141,6 +142,9 @@ class Runtime:
         """An event of this stream could not be handled and is dropped."""
         self.faults[stream] = self.faults.get(stream, 0) + 1
         self.reasons[stream] = f"{type(why).__name__}: {why}"
+
+    def drop(self, owner: str) -> None:
+        self.dropped[owner] = self.dropped.get(owner, 0) + 1
 
     def uuid(self) -> str:
         """Repeatable: the place of the cause and a counter, in the shape of a UUID."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ T = TypeVar("T")
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16
 
-_SHARED, _SEEN = 6, 7
+_SHARED, _SEEN, _ORDERED = 6, 7, 8
 _classes: dict[str, Any] = {}
 
 _encoder = msgspec.msgpack.Encoder()
@@ -86,7 +86,7 @@ class _Plain:
         if value is None or isinstance(value, bool | int | float | str | bytes):
             return value
         tag = _TAGS.get(type(value))
-        if tag == _DICT:
+        if tag in {_DICT, _ORDERED}:
             flat: list[Any] = []
             for k, v in value.items():
                 flat += (self.of(k), self.of(v))
@@ -114,6 +114,7 @@ _TAGS: dict[Any, int] = {
     set: _SET,
     frozenset: _FROZENSET,
     dict: _DICT,
+    OrderedDict: _ORDERED,
 }
 _MAKERS: dict[int, Any] = {0: list, _TUPLE: tuple, _DEQUE: deque, _SET: set, _FROZENSET: frozenset}
 
@@ -138,6 +139,7 @@ class _Whole:
                 setattr(made, name, self.of(field))
             return made
         items = [self.of(v) for v in raw]
-        if tag == _DICT:
-            return dict(zip(items[::2], items[1::2], strict=True))
+        if tag in {_DICT, _ORDERED}:
+            made = dict if tag == _DICT else OrderedDict
+            return made(zip(items[::2], items[1::2], strict=True))
         return _MAKERS[tag](items)

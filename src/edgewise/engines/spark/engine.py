@@ -27,7 +27,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from edgewise.engines import host
-from edgewise.engines.host import Cut, Job, by_stream, fit, run_part
+from edgewise.engines.host import (
+    Counts,
+    Cut,
+    Job,
+    add_counts,
+    by_stream,
+    counted,
+    fit,
+    run_part,
+)
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
 from edgewise.engines.spark import native
 from edgewise.engines.spark.native import Projection
@@ -64,6 +73,7 @@ class Progress:
     rows_out: int = 0
     clock: int = 0
     offsets: dict[str, int] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
 
 class SparkApp:
@@ -154,6 +164,7 @@ class SparkApp:
             )
             table = self._run(frame, job, cut.rows)
             out += [(s.name, t) for s, t in by_stream(job, table)]
+            add_counts(self.progress.counts, counted(job, table))
         for stream, rows in out:
             writer = self.writers[stream]
             writer.append(fit(rows, writer.schema), producer=self.producer, sequence=cut.batch_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edgewise.lang.report import Report
 from edgewise.plan.nodes import App, Query, StateInput, state_leaves
-from edgewise.plan.rules.bounds import bounds
+from edgewise.plan.rules.bounds import ENDLESS, bounds
 from edgewise.plan.rules.keys import unkeyed_pattern
 
 
@@ -24,10 +24,12 @@ def _check_bound(report: Report, query: Query, why: str, seen: set[str]) -> None
         if query.partition in seen:
             return
         seen.add(query.partition)
-        hint = "add @purge(enable='true', interval='1 min', idle.period='1 hour')"
+        hint = "add @state(idle='1 hour') before 'partition', or a limit of keys"
         report.warn_at(query.span, f"state grows without end: {why}", hint)
         return
-    hint = "add 'within' and a time" if isinstance(query.input, StateInput) else ""
+    hint = "add 'within' and a time"
+    if why == ENDLESS:
+        hint += ", or @state(limit='1000') before the query"
     report.warn_at(query.span, f"state grows without end: {why}", hint)
 
 

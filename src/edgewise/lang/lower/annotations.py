@@ -60,6 +60,30 @@ def lateness_ms(report: Report, written: tuple[Annotation, ...]) -> int | None:
     return None
 
 
+def state_limit(report: Report, written: tuple[Annotation, ...]) -> nodes.StateLimit | None:
+    """`@state(limit='1000', idle='1 hour')`; `@purge` is the old word for the second."""
+    found = named(written, "state")
+    if len(found) > 1:
+        report.error(found[1].at, "one @state is enough", "write limit and idle in it")
+    idle: int | None = None
+    for purge in named(written, "purge"):
+        if value(purge, "enable", "true").lower() == "true":
+            duration_ms(report, purge, "interval")
+            idle = duration_ms(report, purge, "idle.period")
+    for annotation in found[:1]:
+        known = {key.lower() for key, _ in annotation.pairs}
+        if not known or known - {"limit", "idle"}:
+            hint = "write @state(limit='1000', idle='1 hour')"
+            report.fail(annotation.at, "@state has 'limit', 'idle' or both", hint)
+        if "limit" in known:
+            _check_positive(report, annotation, "limit")
+        if "idle" in known:
+            idle = duration_ms(report, annotation, "idle")
+        text = value(annotation, "limit")
+        return nodes.StateLimit(int(text) if text.isdigit() else None, idle)
+    return nodes.StateLimit(idle_ms=idle) if idle is not None else None
+
+
 def check_stream_annotations(report: Report, written: tuple[Annotation, ...]) -> None:
     for annotation in written:
         name = annotation.name.lower()

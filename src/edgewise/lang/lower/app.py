@@ -9,10 +9,8 @@ from edgewise.lang.lower.annotations import (
     app_name,
     app_zone,
     check_app_annotations,
-    duration_ms,
     lower_annotations,
-    named,
-    value,
+    state_limit,
 )
 from edgewise.lang.lower.definitions import Stores, lower_definition, script_functions
 from edgewise.lang.lower.draft import Draft, Planned
@@ -116,14 +114,10 @@ def _partition(draft: Draft, node: written_query.Partition, number: int) -> node
     for query in node.queries:
         number += 1
         lower_query(draft, query, number)
-    idle_ms: int | None = None
-    for purge in named(node.annotations, "purge"):
-        if value(purge, "enable", "true").lower() == "true":
-            duration_ms(draft.report, purge, "interval")
-            idle_ms = duration_ms(draft.report, purge, "idle.period")
+    state = state_limit(draft.report, node.annotations)
     annotations = lower_annotations(node.annotations)
     streams = streams_of(draft.symbols)
-    return nodes.Partition(draft.partition, tuple(keys), streams, idle_ms, annotations)
+    return nodes.Partition(draft.partition, tuple(keys), streams, state, annotations)
 
 
 def _key(draft: Draft, node: written_query.PartitionKey) -> nodes.PartitionKey:

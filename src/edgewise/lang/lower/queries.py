@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgewise.event.schema import Schema
-from edgewise.lang.lower.annotations import lower_annotations, named, value
+from edgewise.lang.lower.annotations import lower_annotations, named, state_limit, value
 from edgewise.lang.lower.draft import Draft
 from edgewise.lang.lower.inputs import lower_join, lower_source
 from edgewise.lang.lower.outputs import check_timeout, declare_target, lower_output, lower_rate
@@ -37,6 +37,9 @@ def lower_query(draft: Draft, node: written.Query, number: int) -> None:
         rows = output_schema("", select.items) if select else None
         output = lower_output(draft, node.output, rows, slots)
         check_timeout(draft, node.output, query_input)
+    state: nodes.StateLimit | None = None
+    with report.attempt():
+        state = _state(draft, node, query_input)
     if query_input is None or select is None or output is None:
         declare_target(draft, node.output)
         return
@@ -50,8 +53,19 @@ def lower_query(draft: Draft, node: written.Query, number: int) -> None:
             lower_rate(node.rate),
             draft.partition,
             lower_annotations(node.annotations),
+            state,
         )
     )
+
+
+def _state(
+    draft: Draft, node: written.Query, source: nodes.QueryInput | None
+) -> nodes.StateLimit | None:
+    declared = named(node.annotations, "state")
+    if declared and source is not None and not isinstance(source, nodes.StateInput):
+        hint = "a window says itself what it keeps; a partition takes @state for its keys"
+        draft.report.fail(declared[0].at, "@state bounds patterns, this is none", hint)
+    return state_limit(draft.report, declared)
 
 
 def lower_inner(draft: Draft, node: written.Query) -> written.Name:

@@ -19,6 +19,7 @@ from edgewise.plan.nodes import (
     State,
     StateInput,
     StateKind,
+    StateLimit,
     StoreKind,
     StreamInput,
     StreamState,
@@ -37,6 +38,7 @@ class Bound:
 
 
 NOTHING = Bound("none")
+ENDLESS = "'every' starts a match that nothing ends"
 
 
 def bounds(app: App) -> dict[str, Bound]:
@@ -49,11 +51,16 @@ def _bound(query: Query, partition: Partition | None) -> Bound:
     found = _inside(query)
     if partition is None or found == NOTHING:
         return found
-    if partition.idle_ms is not None:
-        return Bound(
-            f"{found.text}, per key, freed when idle {spell(partition.idle_ms)}", found.why
-        )
+    if partition.state is not None:
+        return Bound(f"{found.text}, per key{_limited(partition.state, 'keys')}", found.why)
     return Bound(f"{found.text}, per key", found.why or "keys of the partition are never freed")
+
+
+def _limited(state: StateLimit, what: str) -> str:
+    most = f", at most {state.limit} {what}" if state.limit is not None else ""
+    return most + (
+        f", freed when idle {spell(state.idle_ms)}" if state.idle_ms is not None else ""
+    )
 
 
 def _inside(query: Query) -> Bound:
@@ -64,7 +71,11 @@ def _inside(query: Query) -> Bound:
             left, right = _side(query.input.left), _side(query.input.right)
             return Bound(f"{left.text}; {right.text}", left.why or right.why)
         case StateInput():
-            return _pattern(query.input)
+            found = _pattern(query.input)
+            if query.state is None:
+                return found
+            text = found.text + _limited(query.state, "matches")
+            return Bound(text, "" if found.why == ENDLESS else found.why)
 
 
 def _stream(query: Query, source: StreamInput) -> Bound:
@@ -122,7 +133,7 @@ def _endless(state: State, *, every: bool) -> str:
     """What keeps collecting for ever without `within`."""
     for node in _walk(state):
         if every and isinstance(node, EveryState):
-            return "'every' starts a match that nothing ends"
+            return ENDLESS
         if isinstance(node, CountState) and node.most is None:
             return "a count without an upper end collects events"
     return ""

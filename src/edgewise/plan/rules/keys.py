@@ -252,6 +252,9 @@ def blocked(app: App, query: Query) -> str:
     reason = next((f"'{n}' belongs to all keys" for n in _touched(query) if n in shared), "")
     if not reason and stateful(query) and not query.partition:
         reason = _looks_at_all(query)
+    partition = app.partition(query.partition) if query.partition else None
+    if not reason and partition and partition.state and partition.state.limit is not None:
+        reason = "a limit counts the keys of all tasks together"
     return f"{query.name}: {reason}" if reason else ""
 
 
@@ -259,6 +262,8 @@ def _looks_at_all(query: Query) -> str:
     select = query.select
     if any(_procedural(h) for h in handlers_of(query.input)):
         return "a procedure sees all events; put it in a partition to key it"
+    if query.state is not None and query.state.limit is not None:
+        return "a limit counts the matches of all keys together"
     if query.rate:
         return "a rate limit counts all rows together"
     if select.order_by or select.limit is not None or select.offset:
