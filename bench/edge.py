@@ -1,29 +1,35 @@
 """Claim: the edge keeps up with the best open servers, and stays fresh where they cannot.
 
 Models: ping-pong; a ramp of clients at 100 messages/s each, unconflated and conflated; bytes on
-the wire; one client on 0.5 Mbit/s under a flood; idle connections. Peers run in the same run:
-Centrifugo (JSON, as browsers use it), Mosquitto over WebSocket, and a bare picows echo as the
-limit of the machine. Charts go to bench/results/*.svg.
+the wire; one client on 0.5 Mbit/s under a flood; idle sessions. Peers run in the same run, turn by
+turn: Centrifugo (JSON, as browsers use it), Mosquitto over WebSocket, and a bare picows echo as
+the limit of the machine. All servers and all clients share the same processors. Charts go to
+bench/results/*.svg.
 """
 
 from __future__ import annotations
 
 import argparse
-import socket
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench import edge_peers
-from bench.edge_load import Crowd, Step, ping_pong, quantile, thin_pipe
+from bench.chart import lines_svg
+from bench.edge_load import Crowd, Pinger, Step, quantile, subscriber, thin_pipe, wire_share
 from bench.edge_peers import Peer, ws_frame
 from edgewise.wire import codec, frames
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (125, 1000, 2000)
+TURNS = 10  # of each server and size in ping-pong
 RATE = 100  # messages per second and client
 THIN_BYTES_PER_S = 62_500  # 0.5 Mbit/s
+PAYLOAD_SHARES = {125: 0.872, 1000: 0.95}
+OURS = ("edgewise", "edgewise, replace")  # must go on past saturation
 COLOURS = {
     "edgewise": "#0a7",
     "edgewise, replace": "#07a",
@@ -35,109 +41,142 @@ COLOURS = {
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="", help="ping, ramp, thin, idle")
+    parser.add_argument("--only", default="", help="ping, ramp, wire, thin or idle")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[], help="bytes, of the ramp")
+    parser.add_argument("--clients", type=int, nargs="*", default=[], help="steps of the ramp")
     args = parser.parse_args(argv)
-    parts: dict[str, Callable[[bool], None]] = {
-        "ping": ping,
-        "ramp": ramp,
-        "thin": thin,
-        "idle": idle,
+    print(f"   {len(os.sched_getaffinity(0))} processors, load {os.getloadavg()[0]:.1f}")
+    parts: dict[str, Callable[[], None]] = {
+        "ping": lambda: ping(args.quick),
+        "ramp": lambda: ramp(args.quick, args.sizes, args.clients),
+        "wire": wire,
+        "thin": lambda: thin(args.quick),
+        "idle": lambda: idle(args.quick),
     }
     for name, part in parts.items():
         if args.only in {"", name}:
-            part(args.quick)
+            part()
     return 0
 
 
-def ping(quick: bool) -> None:
-    rounds = 2_000 if quick else 20_000
-    print(f"   ping-pong, publish to own subscription, {rounds} rounds, microseconds")
-    print("   server        bytes      min      p50      p99   p99.99   p50 / bare echo")
-    limit: dict[int, float] = {}
-    for start in (edge_peers.echo, _ours, edge_peers.centrifugo, edge_peers.mosquitto):
-        peer = start()
-        if peer is None:
-            continue
-        try:
-            for size in SIZES:
-                ping_pong(peer, size, 200)
-                times = ping_pong(peer, size, rounds)
-                p50 = quantile(times, 0.5)
-                limit.setdefault(size, p50)
-                print(
-                    f"   {peer.name:12}{size:7}{min(times):9.0f}{p50:9.0f}"
-                    f"{quantile(times, 0.99):9.0f}{quantile(times, 0.9999):9.0f}"
-                    f"{p50 / limit[size]:10.2f}",
-                    flush=True,
-                )
-        finally:
+@contextmanager
+def running(*starts: Callable[[], Peer | None]) -> Iterator[list[Peer]]:
+    peers: list[Peer] = []
+    try:
+        for start in starts:
+            peer = start()
+            if peer is not None:
+                peers.append(peer)
+        yield peers
+    finally:
+        for peer in peers:
             peer.stop()
 
 
-def _ours() -> Peer:
+def ping(quick: bool) -> None:
+    """Publish to one's own subscription and wait; the servers take turns."""
+    rounds = (2_000 if quick else 20_000) // TURNS
+    print(f"   ping-pong, publish to own subscription, {TURNS} turns of {rounds}, microseconds")
+    print("   server        bytes      min      p50      p99   p99.99   p50 / bare echo (turns)")
+    starts = (edge_peers.echo, ours, edge_peers.centrifugo, edge_peers.mosquitto)
+    with running(*starts) as peers:
+        for size in SIZES:
+            pingers = [Pinger(peer, size) for peer in peers]
+            turns: list[list[list[float]]] = [[] for _ in peers]
+            for pinger in pingers:
+                pinger.run(rounds // 2)
+            for _ in range(TURNS):
+                for pinger, mine in zip(pingers, turns, strict=True):
+                    mine.append(pinger.run(rounds))
+            limits = [quantile(t, 0.5) for t in turns[0]]
+            for peer, mine in zip(peers, turns, strict=True):
+                every = [t for turn in mine for t in turn]
+                pairs = zip(mine, limits, strict=True)
+                ratios = [quantile(turn, 0.5) / limit for turn, limit in pairs]
+                print(
+                    f"   {peer.name:12}{size:7}{min(every):9.0f}{quantile(every, 0.5):9.0f}"
+                    f"{quantile(every, 0.99):9.0f}{quantile(every, 0.9999):9.0f}"
+                    f"{quantile(ratios, 0.5):10.2f}   ({min(ratios):.2f} - {max(ratios):.2f})",
+                    flush=True,
+                )
+            for pinger in pingers:
+                pinger.close()
+
+
+def ours() -> Peer:
     return edge_peers.edge("off")[0]
 
 
-def _ours_conflated() -> Peer:
+def ours_conflated() -> Peer:
     peer = edge_peers.edge("replace")[0]
     peer.name = "edgewise, replace"
     return peer
 
 
-def ramp(quick: bool) -> None:
-    sizes = (125,) if quick else (125, 1000)
-    clients = (50, 200, 500, 1000) if quick else (50, 100, 200, 400, 700, 1000, 1400, 2000)
-    seconds = 2.0 if quick else 4.0
+def ramp(quick: bool, sizes: list[int], clients: list[int]) -> None:
+    sizes = sizes or ([125] if quick else [125, 1000, 2000])
+    clients = clients or ([50, 200, 500, 1000] if quick else [50, 200, 500, 1000, 2000, 3000])
+    seconds = 2.0 if quick else 3.0
+
+    starts = (ours, ours_conflated, edge_peers.centrifugo, edge_peers.mosquitto)
     for size in sizes:
         print(f"   ramp, {RATE} messages/s to each client, {size} B")
         print(
             "   server              clients   due/s  delivered/s  age p50   p99 ms  max/min  lost"
             "  payload/wire  cpu us"
         )
-        steps: dict[str, list[Step]] = {}
-        peers = (_ours, _ours_conflated, edge_peers.centrifugo, edge_peers.mosquitto)
-        for start in peers:
-            peer = start()
-            if peer is None:
-                continue
-            try:
-                steps[peer.name] = _ramp_one(peer, size, clients, seconds)
-            finally:
-                peer.stop()
-        best = {name: max(s.delivered_per_s for s in all_) for name, all_ in steps.items()}
-        if "centrifugo" in best:
-            ratio = best["edgewise"] / best["centrifugo"]
-            spent = {n: min(s.cpu_us for s in all_) for n, all_ in steps.items()}
+        with running(*starts) as peers:
+            crowds = [Crowd(peer) for peer in peers]
+            steps: dict[str, list[Step]] = {peer.name: [] for peer in peers}
+            for total in clients:
+                for crowd in crowds:
+                    mine = steps[crowd.peer.name]
+                    if crowd.peer.name in OURS or not (mine and mine[-1].saturated):
+                        mine.append(_step(crowd, total, size, seconds))
+            for crowd in crowds:
+                crowd.close()
+        _sum_up(steps, size)
+
+
+def _step(crowd: Crowd, total: int, size: int, seconds: float) -> Step:
+    crowd.grow(total)
+    step = crowd.run(RATE, size, seconds)
+    print(
+        f"   {crowd.peer.name:20}{step.clients:7}{step.expected_per_s:8.0f}"
+        f"{step.delivered_per_s:13.0f}{step.age_p50_ms:9.1f}{step.age_p99_ms:9.1f}"
+        f"{step.spread:9.2f}{step.lost:6}{step.payload_share:12.1%}{step.cpu_us:10.1f}",
+        flush=True,
+    )
+    return step
+
+
+def _sum_up(steps: dict[str, list[Step]], size: int) -> None:
+    best = {name: max(s.delivered_per_s for s in all_) for name, all_ in steps.items()}
+    spent = {name: min(s.cpu_us for s in all_) for name, all_ in steps.items()}
+    for name, most in best.items():
+        if name in {"centrifugo", "mosquitto"}:
             print(
-                f"   edgewise / centrifugo: most delivered/s {ratio:.2f}, least processor time "
-                f"per message {spent['edgewise'] / spent['centrifugo']:.2f}"
+                f"   edgewise / {name}: most delivered/s {best['edgewise'] / most:.2f}, "
+                f"least processor time per message {spent['edgewise'] / spent[name]:.2f}"
             )
-        _chart(
-            RESULTS / f"edge-delivered-{size}.svg",
-            f"delivered messages/s by clients, {size} B, {RATE}/s each",
-            {n: [(s.clients, s.delivered_per_s) for s in all_] for n, all_ in steps.items()},
-        )
-        _chart(
-            RESULTS / f"edge-age-{size}.svg",
-            f"median age in ms by clients, {size} B, {RATE}/s each",
-            {n: [(s.clients, s.age_p50_ms) for s in all_] for n, all_ in steps.items()},
+    for figure, title in (("delivered_per_s", "delivered messages/s"), ("age_p50_ms", "age, ms")):
+        drawn = {n: [(s.clients, getattr(s, figure)) for s in all_] for n, all_ in steps.items()}
+        name = "delivered" if figure == "delivered_per_s" else "age"
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"edge-{name}-{size}.svg").write_text(
+            lines_svg(f"{title} by clients, {size} B, {RATE}/s each", drawn, COLOURS)
         )
 
 
-def _ramp_one(peer: Peer, size: int, clients: tuple[int, ...], seconds: float) -> list[Step]:
-    crowd, out = Crowd(peer), []
-    for total in clients:
-        crowd.grow(total)
-        step = crowd.run(RATE, size, seconds)
-        out.append(step)
-        print(
-            f"   {peer.name:20}{step.clients:7}{step.expected_per_s:8.0f}"
-            f"{step.delivered_per_s:13.0f}{step.age_p50_ms:9.1f}{step.age_p99_ms:9.1f}"
-            f"{step.spread:9.2f}{step.lost:6}{step.payload_share:12.1%}{step.cpu_us:10.1f}",
-            flush=True,
-        )
-    crowd.close()
-    return out
+def wire() -> None:
+    """What share of the bytes a client receives is the publisher's own."""
+    print("   payload / bytes on the wire, one client that keeps up, 1,000 messages")
+    with running(ours, edge_peers.centrifugo, edge_peers.mosquitto) as peers:
+        for size in SIZES:
+            shares = {peer.name: wire_share(peer, size, 1_000) for peer in peers}
+            told = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+            aim = f" (aim {PAYLOAD_SHARES[size]:.1%})" if size in PAYLOAD_SHARES else ""
+            print(f"   {size:5} B: {told}{aim}")
 
 
 def thin(quick: bool) -> None:
@@ -150,72 +189,42 @@ def thin(quick: bool) -> None:
         pipe.send("stats")
         before = pipe.recv()
         pipe.send((total, per_s, 100, 1000))
-        ages, read = thin_pipe(sock, THIN_BYTES_PER_S, seconds)
+        ages, read = thin_pipe(sock, THIN_BYTES_PER_S, seconds / 2)
+        pipe.send("stats")
+        middle = pipe.recv()
+        late, more = thin_pipe(sock, THIN_BYTES_PER_S, seconds / 2)
         pipe.send("stats")
         after = pipe.recv()
     finally:
         peer.stop()
-    late = ages[len(ages) // 4 :]
     print(f"   one client at 0.5 Mbit/s, {total} events of 1 kB on 100 topics at {per_s}/s")
     print(
         f"   age p50 {quantile(late, 0.5):.0f} ms, p99 {quantile(late, 0.99):.0f} ms; "
-        f"{len(ages)} updates seen, {read / seconds / 1000:.0f} kB/s read; "
-        f"{after[0] / total:.1%} conflated; memory {before[2]} -> {after[2]} KiB"
+        f"{len(ages) + len(late)} updates seen, {(read + more) / seconds / 1000:.0f} kB/s read; "
+        f"{after[0] / total:.1%} conflated; memory {before[2]} KiB at first, {middle[2]} halfway, "
+        f"{after[2]} at the end"
     )
 
 
 def idle(quick: bool) -> None:
-    count = 500 if quick else 5_000
+    count = 1_000 if quick else 10_000
     peer, pipe = edge_peers.edge("replace")
     socks = []
     try:
-        socks += [_subscriber(peer) for _ in range(50)]
+        socks += [subscriber(peer) for _ in range(50)]
         pipe.send("stats")
         before = pipe.recv()[2]
-        socks += [_subscriber(peer) for _ in range(count)]
+        for _ in range(count):
+            socks.append(subscriber(peer))
         time.sleep(0.5)
         pipe.send("stats")
-        after = pipe.recv()[2]
+        after = pipe.recv()
     finally:
         for sock in socks:
             sock.close()
         peer.stop()
-    print(f"   idle sessions: {(after - before) / count:.1f} KiB of user memory each ({count})")
-
-
-def _subscriber(peer: Peer) -> socket.socket:
-    sock = peer.connect()
-    for data in peer.subscribe:
-        sock.sendall(data)
-    return sock
-
-
-def _chart(path: Path, title: str, lines: dict[str, list[tuple[float, float]]]) -> None:
-    """A line chart, no library: two axes, one polyline per server."""
-    width, height, left, bottom = 640, 360, 70, 40
-    points = [p for line in lines.values() for p in line]
-    x_max, y_max = max(x for x, _ in points), max(y for _, y in points) or 1
-
-    def place(x: float, y: float) -> str:
-        px = left + x / x_max * (width - left - 20)
-        py = height - bottom - y / y_max * (height - bottom - 40)
-        return f"{px:.1f},{py:.1f}"
-
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-size="12">',
-        '<rect width="100%" height="100%" fill="#fff"/>',
-        f'<text x="{left}" y="20">{title}</text>',
-        f'<path d="M{left} 40V{height - bottom}H{width - 20}" fill="none" stroke="#999"/>',
-        f'<text x="5" y="45">{y_max:,.0f}</text>',
-        f'<text x="{width - 60}" y="{height - 15}">{x_max:,.0f}</text>',
-    ]
-    for i, (name, line) in enumerate(lines.items()):
-        colour = COLOURS.get(name, "#333")
-        track = " ".join(place(x, y) for x, y in line)
-        out.append(f'<polyline points="{track}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        out.append(f'<text x="{left + 10}" y="{60 + 16 * i}" fill="{colour}">{name}</text>')
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([*out, "</svg>"]) + "\n")
+    each = (after[2] - before) / count
+    print(f"   {after[3]} idle sessions: {each:.1f} KiB of user memory each")
 
 
 if __name__ == "__main__":

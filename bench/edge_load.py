@@ -18,6 +18,7 @@ from bench.edge_peers import DIGITS, MARK, Peer, payload
 
 CHUNK = 256 * 1024
 SETTLE_S = 0.3
+SATURATED = 0.8  # of what is due; below it a peer has shown what it can do
 
 
 def now_us() -> int:
@@ -35,30 +36,60 @@ def quantile(values: list[float], q: float) -> float:
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))] if ordered else 0.0
 
 
-def ping_pong(peer: Peer, size: int, rounds: int) -> list[float]:
-    """Publish, wait until it comes back; microseconds each."""
+def subscriber(peer: Peer) -> socket.socket:
     sock = peer.connect()
     for data in peer.subscribe:
         sock.sendall(data)
+    return sock
+
+
+class Pinger:
+    """One client that publishes to its own subscription."""
+
+    def __init__(self, peer: Peer, size: int) -> None:
+        self._peer = peer
+        self._size = size
+        self._sock = subscriber(peer)
+        self._sock.settimeout(5)
+        time.sleep(SETTLE_S)
+        if peer.subscribe:
+            self._sock.recv(CHUNK)
+
+    def run(self, rounds: int) -> list[float]:
+        """Publish, wait until it comes back; microseconds each."""
+        sock, size, out = self._sock, self._size, []
+        for _ in range(rounds):
+            message = self._peer.publish(payload(size))
+            stamp = message[message.index(MARK) :][: len(MARK) + DIGITS]
+            start = time.perf_counter_ns()
+            sock.sendall(message)
+            seen = sock.recv(CHUNK)
+            while (at := seen.find(stamp)) < 0 or len(seen) - at < size:
+                seen += sock.recv(CHUNK)
+            out.append((time.perf_counter_ns() - start) / 1000)
+        return out
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+def wire_share(peer: Peer, size: int, messages: int) -> float:
+    """The payload's share of what a subscriber receives while `messages` are published."""
+    publisher, sock = peer.connect(), subscriber(peer)
     sock.settimeout(5)
+    publisher.settimeout(5)
     time.sleep(SETTLE_S)
-    if peer.subscribe:
-        sock.recv(CHUNK)
-    out: list[float] = []
-    for _ in range(rounds):
-        message = peer.publish(payload(size))
-        stamp = message[message.index(MARK) :][: len(MARK) + DIGITS]
-        start = time.perf_counter_ns()
-        sock.sendall(message)
+    sock.recv(CHUNK)
+    total = 0
+    for _ in range(messages):
+        publisher.sendall(peer.publish(payload(size)))
         seen = b""
-        while True:
+        while (at := seen.find(MARK)) < 0 or len(seen) - at < size:
             seen += sock.recv(CHUNK)
-            at = seen.find(stamp)
-            if at >= 0 and len(seen) - at >= size:
-                break
-        out.append((time.perf_counter_ns() - start) / 1000)
+        total += len(seen)
     sock.close()
-    return out
+    publisher.close()
+    return messages * size / total
 
 
 @dataclass
@@ -104,6 +135,10 @@ class Step:
     payload_share: float
     cpu_us: float  # of the server, per delivered message
 
+    @property
+    def saturated(self) -> bool:
+        return self.delivered_per_s < SATURATED * self.expected_per_s
+
 
 class Crowd:
     """Subscribers that grow in number, and one publisher."""
@@ -131,9 +166,9 @@ class Crowd:
         self._spin(SETTLE_S, 0, size)
         for client in self.clients:
             client.messages, client.size, client.ages = 0, 0, []
-        start, cpu = time.monotonic(), cpu_s(self.peer.pid)
+        start, cpu = time.monotonic(), self._cpu_s()
         sent = self._spin(seconds, per_s, size)
-        took, cpu = time.monotonic() - start, cpu_s(self.peer.pid) - cpu
+        took, cpu = time.monotonic() - start, self._cpu_s() - cpu
         alive = [c for c in self.clients if not c.lost]
         counts = [c.messages for c in alive] or [0]
         ages = [a for c in alive for a in c.ages]
@@ -154,6 +189,9 @@ class Crowd:
         for client in self.clients:
             client.sock.close()
         self._publisher.close()
+
+    def _cpu_s(self) -> float:
+        return sum(map(cpu_s, self.peer.pids))
 
     def _spin(self, seconds: float, per_s: int, size: int) -> int:
         start, sent, rest = time.monotonic(), 0, b""
@@ -202,5 +240,4 @@ def thin_pipe(sock: socket.socket, bytes_per_s: int, seconds: float) -> tuple[li
                 )
                 text = text[at + len(MARK) + DIGITS :]
         time.sleep(0.005)
-    sock.close()
     return ages, done

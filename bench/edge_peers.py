@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import importlib.util
 import json
 import multiprocessing
 import os
-import shutil
 import socket
 import struct
 import subprocess
@@ -32,6 +32,7 @@ MARK = b"MRKR"
 DIGITS = 16
 START_S = 20.0
 TOPIC = "bench/topic"
+FETCH = Path(__file__).parents[1] / "scripts" / "fetch-edge-peers"
 
 
 def payload(size: int) -> bytes:
@@ -62,7 +63,7 @@ class Peer:
     publish: Callable[[bytes], bytes]
     subprotocol: str = ""
     stop: Callable[[], None] = lambda: None
-    pid: int = 0
+    pids: list[int] = field(default_factory=list)
     hello: list[bytes] = field(default_factory=list)
 
     def connect(self, *, receive_bytes: int = 0) -> socket.socket:
@@ -110,23 +111,28 @@ def wait_for(port: int) -> None:
 # Ours
 
 
-def _serve_edge(pipe: Connection, conflate: str, loop_name: str) -> None:
+def _serve_edge(pipe: Connection, conflate: str) -> None:
     import uvloop
 
-    run: Any = uvloop.run if loop_name == "uvloop" else asyncio.run
-    run(_edge_main(pipe, conflate))
+    uvloop.run(_edge_main(pipe, conflate))
 
 
 async def _edge_main(pipe: Connection, conflate: str) -> None:
+    from edgewise.edge.collector import calm
     from edgewise.edge.config import EdgeConfig
     from edgewise.edge.server import Edge
     from edgewise.edge.topics import Policy
     from edgewise.wire.frames import TopicKind
 
-    edge = Edge(EdgeConfig(queue_max=100_000))
+    config = EdgeConfig(
+        queue_max=100_000, sessions_max=20_000, connections_max=20_000, idle_ms=3_600_000
+    )
+    edge = Edge(config)
     policy = Policy(kind=TopicKind.BLOB, conflate=conflate)
     edge.publish(TOPIC, b"-", offset=0, at_us=1, policy=policy)
-    pipe.send(await edge.start())
+    port = await edge.start()
+    calm()
+    pipe.send(port)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     flood: list[asyncio.Task[None]] = []
 
@@ -139,7 +145,7 @@ async def _edge_main(pipe: Connection, conflate: str) -> None:
             stop.set()
         elif order == "stats":
             stats = edge.stats
-            pipe.send((stats.conflated, stats.pending, _rss_kib()))
+            pipe.send((stats.conflated, stats.pending, _rss_kib(), stats.sessions))
         else:
             flood.append(loop.create_task(_flood(edge, *order)))
 
@@ -175,10 +181,10 @@ def _rss_kib() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
-def edge(conflate: str = "off", loop: str = "uvloop") -> tuple[Peer, Connection]:
+def edge(conflate: str = "off") -> tuple[Peer, Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    child = context.Process(target=_serve_edge, args=(theirs, conflate, loop), daemon=True)
+    child = context.Process(target=_serve_edge, args=(theirs, conflate), daemon=True)
     child.start()
     port = ours.recv()
 
@@ -201,7 +207,7 @@ def edge(conflate: str = "off", loop: str = "uvloop") -> tuple[Peer, Connection]
         [ws_frame(codec.encode(frames.Subscribe(1, TOPIC)))],
         publish,
         stop=stop,
-        pid=child.pid or 0,
+        pids=[child.pid or 0],
         hello=[ws_frame(codec.encode(frames.Hello(1)))],
     )
     return peer, ours
@@ -238,10 +244,20 @@ def echo() -> Peer | None:
     ours, theirs = context.Pipe()
     child = context.Process(target=_serve_echo, args=(theirs,), daemon=True)
     child.start()
-    return Peer("bare echo", ours.recv(), "/", [], ws_frame, stop=child.kill, pid=child.pid or 0)
+    return Peer(
+        "bare echo", ours.recv(), "/", [], ws_frame, stop=child.kill, pids=[child.pid or 0]
+    )
 
 
 # Centrifugo and Mosquitto
+
+
+@functools.cache
+def programs() -> tuple[str, str]:
+    """Centrifugo and Mosquitto, fetched the first time; empty where one cannot be had."""
+    done = subprocess.run([FETCH], stdout=subprocess.PIPE, text=True, check=True)
+    first, second, *_ = [*done.stdout.splitlines(), "", ""]
+    return first, second
 
 
 def _spawn(command: list[str], port: int) -> subprocess.Popen[bytes]:
@@ -251,9 +267,8 @@ def _spawn(command: list[str], port: int) -> subprocess.Popen[bytes]:
 
 
 def centrifugo() -> Peer | None:
-    program = os.environ.get("CENTRIFUGO") or shutil.which("centrifugo")
+    program = programs()[0]
     if not program:
-        print("   peer missing: centrifugo; put it on PATH or set CENTRIFUGO", file=sys.stderr)
         return None
     port, folder = free_port(), tempfile.mkdtemp(prefix="bench-centrifugo-")
     config = Path(folder) / "config.json"
@@ -267,6 +282,9 @@ def centrifugo() -> Peer | None:
                 "allow_publish_for_client": True,
                 "allow_publish_for_subscriber": True,
                 "client_channel_limit": 100,
+                # These clients answer no pings; whoever is not measured now stays connected.
+                "ping_interval": "1h",
+                "pong_timeout": "30m",
             }
         )
     )
@@ -286,7 +304,7 @@ def centrifugo() -> Peer | None:
         [say(subscribe={"channel": "topic"})],
         publish,
         stop=process.kill,
-        pid=process.pid,
+        pids=[process.pid],
         hello=[say(connect={})],
     )
 
@@ -301,9 +319,8 @@ def _mqtt(kind: int, body: bytes) -> bytes:
 
 
 def mosquitto() -> Peer | None:
-    program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
-    if not Path(program).exists():
-        print("   peer missing: mosquitto; apt-get install mosquitto", file=sys.stderr)
+    program = programs()[1]
+    if not program:
         return None
     port, folder = free_port(), tempfile.mkdtemp(prefix="bench-mosquitto-")
     config = Path(folder) / "mosquitto.conf"
@@ -335,5 +352,5 @@ def mosquitto() -> Peer | None:
         lambda data: ws_frame(_mqtt(0x30, name + data)),
         subprotocol="mqtt",
         stop=process.kill,
-        pid=process.pid,
+        pids=[process.pid],
     )

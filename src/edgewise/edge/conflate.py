@@ -178,8 +178,16 @@ class Outbox:
         if not topic.conflatable and merge is None:
             if slot.sent is None and topic.alias in self._pending:
                 return  # the snapshot to come will hold it
-            if not slot.paused:
-                self._enqueue(slot, change)
+            if slot.paused:
+                return
+            if slot.queued < self._queue_max:
+                if not slot.queued:
+                    slot.since_us = change.at_us
+                slot.queued += 1
+                self._pending[topic.alias, change.version] = (slot, change)
+            else:
+                slot.paused = True
+                self._pending[topic.alias, "paused"] = (slot, None)
             return
         if topic.alias in self._pending or slot.waits:
             self.conflated += 1
@@ -317,16 +325,6 @@ class Outbox:
             reason = f"a session may see {self.topics_max} topics; the others are left out"
             self.say(codec.encode(Error(subscription, Code.TOO_MANY_TOPICS, reason)))
 
-    def _enqueue(self, slot: Slot, change: Change) -> None:
-        if slot.queued >= self._queue_max:
-            slot.paused = True
-            self._pending[slot.topic.alias, "paused"] = (slot, None)
-            return
-        if not slot.queued:
-            slot.since_us = change.at_us
-        slot.queued += 1
-        self._pending[slot.topic.alias, change.version] = (slot, change)
-
     def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> int:
         topic = slot.topic
         if slot.gap_us:
@@ -335,7 +333,12 @@ class Outbox:
             return self._emit_around(slot, change, out)
         held = topic.head if change is None else change
         assert held is not None, "a topic is only pending when it has a value"
-        frame = self._frame(slot, change, held)
+        base = slot.sent
+        if change is not None and base is not None and change.version > slot.replay_to:
+            slot.queued -= 1
+            frame = change.frames.get(base.version) or step_frame(topic, base, change)
+        else:
+            frame = self._frame(slot, change, held)
         out.append(frame)
         size = len(frame)
         topic.size = size
@@ -384,8 +387,6 @@ class Outbox:
         base = slot.sent
         if change is not None:
             slot.queued -= 1
-            if base is not None and change.version > slot.replay_to:
-                return change.frames.get(base.version) or step_frame(topic, base, change)
             if change.version <= slot.replay_to and slot.sent is not None:
                 value = change.value if topic.merge is None else topic.merge.show(change.input)
                 return value_frame(

@@ -73,7 +73,18 @@ def step_frame(topic: Topic, base: Change, change: Change) -> bytes:
     """What a client needs that holds `base`, shared by all clients that do."""
     cached = change.frames.get(base.version)
     if cached is None:
-        cached = _encode_step(topic, base, change)
+        if topic.policy.kind is TopicKind.BLOB and base.epoch == change.epoch:
+            cached = codec.encode(
+                frames.Next(
+                    topic.alias,
+                    change.to - base.to,
+                    change.version - base.version,
+                    change.at_us - base.at_us,
+                    change.value,
+                )
+            )
+        else:
+            cached = _encode_step(topic, base, change)
         change.frames[base.version] = cached
     return cached
 

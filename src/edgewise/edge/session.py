@@ -67,6 +67,7 @@ class Session:
         self._subscriptions: dict[int, tuple[str, ...]] = {}
         self._asked: dict[int, Done] = {}
         self._asks = 0
+        self._trusted: Topic | None = None  # where this principal may publish, asked last
 
     @property
     def open(self) -> bool:
@@ -162,6 +163,7 @@ class Session:
             self.end(Code.UNAUTHENTICATED, f"'{principal.name}' was revoked")
         elif current is not principal:
             self.principal = current
+            self._trusted = None
             self.outbox.may_read = current.may_read
             self._fanout.recheck(self.outbox)
 
@@ -257,8 +259,10 @@ class Session:
         try:
             topic = self._fanout.tree.get(frame.path)
             path = topic.segments if topic is not None else parse_path(frame.path)
-            if not self.principal.may_publish(path):
-                raise_forbidden("publish", frame.path)
+            if topic is None or topic is not self._trusted:
+                if not self.principal.may_publish(path):
+                    raise_forbidden("publish", frame.path)
+                self._trusted = topic
             head = topic.head if topic is not None else None
             if topic is None or head is None or frame.options.remove or frame.options.key:
                 self._put(frame, topic, now_us)

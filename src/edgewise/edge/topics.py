@@ -179,7 +179,12 @@ class Topic:
             fold.frame = None
         self.head = Change(version, epoch, to, at_us, value=value, arrived=arrived)
         if self.replays:
-            self._remember(self.head)
+            history = self.history
+            if self.whole_from < 0:
+                self.whole_from = to - 1
+            history.append(self.head)
+            if len(history) > self.keep:
+                self.whole_from = history.popleft().to
         return self.head
 
     def open_fold(self, change: Change, merge: Merge) -> Fold:
@@ -202,13 +207,6 @@ class Topic:
         if head is None or epoch > head.epoch or to > head.to or to < self.whole_from:
             return None
         return [c for c in self.history if c.to > to]
-
-    def _remember(self, change: Change) -> None:
-        if self.whole_from < 0:
-            self.whole_from = change.to - 1
-        self.history.append(change)
-        if len(self.history) > self.keep:
-            self.whole_from = self.history.popleft().to
 
 
 class _Branch:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import uvloop
 
+from edgewise.edge.collector import calm
 from edgewise.event.position import Position
 from edgewise.ha.driver import Lease, StandbyLoop
 from edgewise.ha.election import (
@@ -82,6 +83,7 @@ class Node:
             case Promote():
                 assert self._serving is not None
                 await self._serving.promote()
+                calm()
                 if self._when_serving is not None:
                     await self._when_serving(self._serving)
             case RefuseWrites(epoch):

@@ -90,12 +90,19 @@ class Connection(asyncio.Protocol):
             self.flush(self._host.now_us())
 
     def data_received(self, data: bytes) -> None:
-        if self._transport is None or self._transport.is_closing():
+        transport, websocket, session = self._transport, self._websocket, self.session
+        if transport is None or transport.is_closing():
             return
-        if self._websocket is not None:
-            self._messages(data)
-        elif self._parser is not None:
-            self._requests(data)
+        if websocket is None or session is None:
+            if self._parser is not None:
+                self._requests(data)
+            return
+        now = self._host.now_us()
+        for message in websocket.receive(data):
+            session.receive(message, now)
+        if websocket.judged:
+            self._judged(websocket, session)
+        self._host.flush_due(now)
 
     # the edge's side
 
@@ -226,20 +233,13 @@ class Connection(asyncio.Protocol):
         self.session = session
         self._parser = None
         self._websocket = WebSocket(self._config.frame_bytes_max)
-        self._messages(head)
+        self.data_received(head)
 
-    def _messages(self, data: bytes) -> None:
-        websocket, session = self._websocket, self.session
-        assert websocket is not None
-        assert session is not None
-        now = self._host.now_us()
-        for message in websocket.receive(data):
-            session.receive(message, now)
-        if websocket.judged:
-            if websocket.bad_text and session.closed is None:
-                session.end(Code.BAD_FRAME, "a text message; frames are binary")
-            self._send_protocol_bytes()
-        self._host.flush_due(now)
+    def _judged(self, websocket: WebSocket, session: Session) -> None:
+        """Something else than a plain message came."""
+        if websocket.bad_text and session.closed is None:
+            session.end(Code.BAD_FRAME, "a text message; frames are binary")
+        self._send_protocol_bytes()
 
     def _send_protocol_bytes(self) -> None:
         websocket, transport = self._websocket, self._transport
