@@ -167,46 +167,57 @@ class Merges:
         return self._known[name]
 
 
-def by_field(name: str, fields: Mapping[str, Merge], others: Merge | None) -> Merge:
-    """A merge of records: each field by its own op, the rest by `others` or the newer wins."""
-    ops = [*fields.values(), *([others] if others else [])]
+class _Fields:
+    """Each field of a record by its own op, the rest by `others` or the newer wins."""
 
-    def op_of(field: str, value: Any) -> Merge | None:
-        if field in fields:
-            return fields[field]
-        fits = isinstance(value, (int, float, list, dict)) and not isinstance(value, bool)
-        return others if others is not None and fits else None
+    def __init__(self, named: Mapping[str, Merge], others: Merge | None) -> None:
+        self.named = named
+        self.others = others
 
-    def lift(record: Any) -> Any:
+    def op_of(self, field: str, value: Any) -> Merge | None:
+        if value is None:
+            return None
+        if field in self.named:
+            return self.named[field]
+        # A tuple is the state of an aggregate: no value off the wire is one.
+        fits = isinstance(value, (int, float, list, dict, tuple)) and not isinstance(value, bool)
+        return self.others if fits else None
+
+    def lift(self, record: Any) -> Any:
         if not isinstance(record, dict):
             return record
-        return {k: op.lift(v) if (op := op_of(k, v)) else v for k, v in record.items()}
+        return {k: op.lift(v) if (op := self.op_of(k, v)) else v for k, v in record.items()}
 
-    def merge(older: Any, newer: Any) -> Any:
+    def merge(self, older: Any, newer: Any) -> Any:
         if not isinstance(older, dict) or not isinstance(newer, dict):
             return newer
         out = dict(older)
         for field, value in newer.items():
-            op = op_of(field, value)
             before = older.get(field)
-            known = op is not None and before is not None and type(before) is type(value)
+            if value is None and self.op_of(field, before) is not None:
+                continue  # a missing value adds nothing
+            op = self.op_of(field, value)
+            known = before is not None and type(before) is type(value)
             mixed = isinstance(before, (int, float)) and isinstance(value, (int, float))
             out[field] = op.merge(before, value) if op and (known or mixed) else value
         return out
 
-    def show(record: Any) -> Any:
+    def show(self, record: Any) -> Any:
         if not isinstance(record, dict):
             return record
-        return {k: op.show(v) if (op := op_of(k, v)) else v for k, v in record.items()}
+        return {k: op.show(v) if (op := self.op_of(k, v)) else v for k, v in record.items()}
 
-    shows = any(op.show is not _same for op in ops)
-    lifts = any(op.lift is not _same for op in ops)
+
+def by_field(name: str, named: Mapping[str, Merge], others: Merge | None) -> Merge:
+    """A merge of records."""
+    ops = [*named.values(), *([others] if others else [])]
+    fields = _Fields(named, others)
     return Merge(
         name,
-        merge,
+        fields.merge,
         idempotent=all(op.idempotent for op in ops),
-        lift=lift if lifts else _same,
-        show=show if shows else _same,
+        lift=fields.lift if any(op.lift is not _same for op in ops) else _same,
+        show=fields.show if any(op.show is not _same for op in ops) else _same,
     )
 
 
@@ -272,7 +283,7 @@ def equal(a: Any, b: Any) -> bool:
         return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(v, b[k]) for k, v in a.items())
-    if isinstance(a, list) and isinstance(b, list):
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(equal, a, b))
     return bool(a == b)
 

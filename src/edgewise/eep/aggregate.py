@@ -47,7 +47,7 @@ class Aggregate:
         raise NotImplementedError
 
     def merge(self, earlier: Any, later: Any) -> Any:
-        """The state of both together; only asked of those that are not invertible."""
+        """The state of both together. Windows ask it of those that are not invertible."""
         raise NotImplementedError
 
     def tumble(self, blocks: Array) -> Sequence[Result]:
@@ -114,6 +114,9 @@ class Count(Aggregate):
     def compensate(self, state: int, value: Any) -> int:
         return state - 1
 
+    def merge(self, earlier: int, later: int) -> int:
+        return earlier + later
+
     def emit(self, state: int) -> int:
         return state
 
@@ -145,6 +148,10 @@ class Sum(Aggregate):
 
     def compensate(self, state: tuple[float, float], value: float) -> tuple[float, float]:
         return self.accumulate(state, -value)
+
+    def merge(self, earlier: Any, later: Any) -> Any:
+        total, lost = self.accumulate(earlier, later[0])
+        return (total, lost + later[1])
 
     def emit(self, state: tuple[float, float]) -> float | None:
         return state[0] + state[1]
@@ -209,6 +216,10 @@ class Mean(Sum):
 
     def compensate(self, state: Any, value: float) -> Any:
         return (*Sum.accumulate(self, state[:2], -value), state[2] - 1)
+
+    def merge(self, earlier: Any, later: Any) -> Any:
+        total, lost = Sum.accumulate(self, earlier[:2], later[0])
+        return (total, lost + later[1], earlier[2] + later[2])
 
     def emit(self, state: Any) -> float | None:
         return (state[0] + state[1]) / state[2] if state[2] else None
@@ -325,6 +336,9 @@ class Percentile(Aggregate):
         at = self._place(state, value)
         return state[:at] + state[at + 1 :]
 
+    def merge(self, earlier: tuple[Any, ...], later: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(sorted((*earlier, *later)))
+
     def emit(self, state: tuple[Any, ...]) -> Any:
         return state[round(self.share * (len(state) - 1))] if state else None
 
@@ -343,6 +357,9 @@ class Distinct(Aggregate):
         if not after[value]:
             del after[value]
         return after
+
+    def merge(self, earlier: dict[Any, int], later: dict[Any, int]) -> dict[Any, int]:
+        return {**earlier, **{v: earlier.get(v, 0) + n for v, n in later.items()}}
 
     def emit(self, state: dict[Any, int]) -> int:
         return len(state)
@@ -404,7 +421,7 @@ class Composite(Aggregate):
 
     def merge(self, earlier: Any, later: Any) -> Any:
         triples = zip(self.parts.values(), earlier, later, strict=True)
-        return tuple(_merged(p, a, b) for p, a, b in triples)
+        return tuple(p.merge(a, b) for p, a, b in triples)
 
     def emit(self, state: Any) -> dict[str, Any]:
         pairs = zip(self.parts.items(), state, strict=True)
@@ -424,20 +441,6 @@ class Composite(Aggregate):
         for name, array in arrays.items():
             records[name] = array
         return records
-
-
-def _merged(part: Aggregate, earlier: Any, later: Any) -> Any:
-    if not part.invertible:
-        return part.merge(earlier, later)
-    if isinstance(part, Count):
-        return earlier + later
-    if isinstance(part, Mean):
-        total = Sum.accumulate(part, earlier[:2], later[0])
-        return (total[0], total[1] + later[1], earlier[2] + later[2])
-    if isinstance(part, Sum):
-        total = part.accumulate(earlier, later[0])
-        return (total[0], total[1] + later[1])
-    raise TypeError(f"{type(part).__name__} has no merge; it cannot stand beside min or max")
 
 
 def Stats() -> Composite:  # noqa: N802  reads as the aggregate it makes

@@ -47,6 +47,19 @@ def compensate_undoes_accumulate(aggregate: Aggregate, values: Sequence[Any]) ->
             assert close(found, wanted), f"after taking back {i + 1}: {found}, not {wanted}"
 
 
+def merge_joins_two_runs(
+    aggregate: Aggregate, earlier: Sequence[Any], later: Sequence[Any]
+) -> None:
+    states = []
+    for values in (earlier, later):
+        state = aggregate.init()
+        for value in values:
+            state = aggregate.accumulate(state, value)
+        states.append(state)
+    found, wanted = aggregate.emit(aggregate.merge(*states)), aggregate.of([*earlier, *later])
+    assert close(found, wanted), f"merged {found}, in one run {wanted}"
+
+
 def nothing_is_shared(make: Callable[[], Window], values: Sequence[Any]) -> None:
     """What was pushed is neither kept for change nor changed."""
     before = copy.deepcopy(list(values))

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edgewise.edge.merge import Merges
 from edgewise.edge.sink import TopicSink
 from edgewise.gateway.dedup import Dedup, dedup_by_stream
 from edgewise.gateway.doors import sink_of, source_of
 from edgewise.gateway.spec import SinkSpec, SourceSpec
 from edgewise.node.apps import options
+from edgewise.node.merges import register_aggregates
 from edgewise.plan.nodes import App
+
+
+def _topic(given: Mapping[str, str]) -> TopicSink:
+    sink = TopicSink.of(given)
+    register_aggregates(Merges()).place(sink.policy.conflate, sink.policy.recovery)
+    return sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Ends:
                 sink_of(s.name, a, s.schema) for s, a in found if a.get("type") != "topic"
             ),
             topics=tuple(
-                (s.name, TopicSink.of(options(a))) for s, a in found if a.get("type") == "topic"
+                (s.name, _topic(options(a))) for s, a in found if a.get("type") == "topic"
             ),
             dedup=dedup_by_stream(sources),
         )

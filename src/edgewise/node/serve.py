@@ -31,6 +31,7 @@ from edgewise.node import apps
 from edgewise.node.children import STEADY_S, Child, backoff_s
 from edgewise.node.ends import Ends
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
+from edgewise.node.merges import register_aggregates
 from edgewise.node.metrics import engine_metrics
 from edgewise.node.rates import Rates
 from edgewise.node.terminal import Steps
@@ -91,6 +92,7 @@ class Serving:
         self.door: HttpDoor | None = None
         config.validate()
         self.edge = Edge(config.edge_config())
+        register_aggregates(self.edge.fanout.merges)
         self.feeds: list[Feed] = []
         self.progress: dict[str, Any] = {}  # of the engine, as it last told
         self.ready = asyncio.Event()
