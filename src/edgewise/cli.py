@@ -53,11 +53,14 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser("run", help="capture, compute, serve")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
     parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
+    parser.add_argument(
+        "--log", action="append", default=[], help="where logs live: PLACE or STREAM=PLACE"
+    )
     parser.add_argument("--retain-mb", type=int, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--retain-hours", type=float, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     _add_node_options(parser)
-    parser.add_argument("--edge-host", default="", help="for clients; off loopback: --jwt-key")
+    parser.add_argument("--edge-host", default="", help="for clients, if not --host")
     parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
     parser.add_argument("--origin", action="append", default=[], help="pages that may connect")
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
@@ -73,7 +76,7 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 
 def _add_node_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--host", default="127.0.0.1", help="off loopback it needs --jwt-key")
     parser.add_argument("--http-port", type=int, default=8006, help="ingest; 0 takes a free one")
     parser.add_argument("--edge-port", type=int, default=8008, help="page and clients")
     parser.add_argument("--master", default="local[*]", help="Spark master")
@@ -117,6 +120,8 @@ def _add_publish(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("stream")
     parser.add_argument("--events", type=Path, default=Path("-"), help="JSON lines; - is stdin")
     parser.add_argument("--url", default="http://127.0.0.1:8006", help="a node's HTTP door")
+    parser.add_argument("--token-file", type=Path, help="a JWT, where the door asks for one")
+    parser.add_argument("--ca", type=Path, help="certificate authority in PEM, for https")
     parser.set_defaults(call=_publish)
 
 
@@ -158,6 +163,7 @@ def _run(arguments: argparse.Namespace) -> None:
         dataclasses.replace(
             config,
             log=kept,
+            homes=tuple(arguments.log),
             edge_host=arguments.edge_host,
             jwt_key=arguments.jwt_key,
             origins=tuple(arguments.origin),
@@ -258,8 +264,12 @@ def _fmt(arguments: argparse.Namespace) -> int:
 def _publish(arguments: argparse.Namespace) -> None:
     from edgewise.node.hands import publish
 
+    token = ""
+    if arguments.token_file:
+        with _open(arguments.token_file) as file:
+            token = file.read().decode().strip()
     with _open(arguments.events) as lines:
-        accepted = publish(arguments.url, arguments.stream, lines)
+        accepted = publish(arguments.url, arguments.stream, lines, token, arguments.ca)
     print(f"{accepted} events accepted")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime as dt
+import ipaddress
 import json
 import socket
 import ssl
@@ -276,6 +277,10 @@ def certificate(folder):
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(1)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
         .not_valid_before(now)
         .not_valid_after(now + dt.timedelta(days=1))
         .sign(key, hashes.SHA256())

@@ -74,7 +74,7 @@ class RabbitMq:
         self.port = free_port()
         self.url = f"amqp://guest:guest@127.0.0.1:{self.port}/"
         node = f"edgewise{self.port}@localhost"
-        (directory / "enabled").write_text("[].")
+        (directory / "enabled").write_text("[rabbitmq_amqp1_0].")
         (directory / "rabbit.conf").write_text(
             f"listeners.tcp.1 = 127.0.0.1:{self.port}\ndisk_free_limit.absolute = 1MB\n"
         )

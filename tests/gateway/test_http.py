@@ -1,14 +1,17 @@
 """The door over real sockets, with the standard library's client on the other side."""
 
+import asyncio
 import gzip
 import http.client
 import json
 import socket
+import ssl
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from tests.edge.test_server import certificate
 from tests.gateway.loop_thread import LoopThread
 from tests.gateway.memory_log import MemoryLog
 
@@ -18,6 +21,7 @@ from edgewise.event.schema import Schema
 from edgewise.gateway.admit import Limits
 from edgewise.gateway.http import HttpConfig, HttpDoor
 from edgewise.gateway.spec import MapSpec
+from edgewise.gateway.tokens import not_permitted, unknown_caller
 
 LOGIN = Schema.of("login_stream", ip="string", tries="int")
 EVENT = {"ip": "10.0.0.1", "tries": 1}
@@ -280,3 +284,48 @@ def test_a_taken_port_is_a_sentence(opened):
     with pytest.raises(SetupError, match="choose another port"):
         door.call(other.start(port=door.port))
     door.call(other.stop())
+
+
+def authority(token, stream):
+    if token != "good":
+        return unknown_caller("a token is needed")
+    return None if stream in {"", "login_stream"} else not_permitted("not yours")
+
+
+def test_a_door_with_an_authority_takes_nothing_from_strangers(opened):
+    door = opened(authority=authority, paths={"/logins": "login_stream"})
+    for path in ("/streams/login_stream", "/logins"):
+        answer, got = door.post(json.dumps(EVENT), path)
+        assert (answer.status, got["error"]) == (401, "unauthenticated")
+        assert answer.getheader("WWW-Authenticate") == "Bearer"
+        answer, got = door.post(json.dumps(EVENT), path, authorization="Bearer bad")
+        assert answer.status == 401
+        assert door.post(json.dumps(EVENT), path, authorization="Bearer good")[0].status == 200
+    assert door.post("{}", "/streams/other", authorization="Bearer good")[0].status == 403
+    for path in ("/streams", "/metrics", "/openapi.json", "/nowhere"):
+        assert door.request("GET", path)[0].status == 401
+    assert door.request("GET", "/streams", authorization="Bearer good")[0].status == 200
+    assert door.request("GET", "/healthz")[0].status == 200
+    assert len(door.log.rows()) == 2
+
+
+def test_the_door_speaks_tls(opened, tmp_path):
+    tls = certificate(tmp_path)
+    door = opened(tls=tls)
+    trust = ssl.create_default_context(cafile=tls[0])
+    trust.check_hostname = False
+    client = http.client.HTTPSConnection("127.0.0.1", door.port, timeout=10, context=trust)
+    client.request(
+        "POST", "/streams/login_stream", json.dumps(EVENT), {"Content-Type": "application/json"}
+    )
+    assert json.loads(client.getresponse().read())["accepted"] == 1
+    client.close()
+    with pytest.raises((OSError, http.client.HTTPException)):
+        door.post(json.dumps(EVENT))
+
+
+def test_a_certificate_that_is_none_is_said(tmp_path):
+    (tmp_path / "cert").write_text("no certificate")
+    door = HttpDoor({}, ManualClock(0), HttpConfig(tls=(tmp_path / "cert", tmp_path / "cert")))
+    with pytest.raises(SetupError, match="cannot speak TLS"):
+        asyncio.run(door.start())

@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway.http import HttpConfig, HttpDoor
+from edgewise.gateway.tokens import unknown_caller
 from edgewise.gateway.websocket import CREDIT_MAX, may_connect
 
 SCHEMA = Schema.of("S", v="int")
@@ -187,3 +188,27 @@ def test_pages_of_other_sites_and_unknown_streams_are_turned_away():
     asyncio.run(scenario())
     assert may_connect({b"origin": b"http://a:1", b"host": b"a:1"}, frozenset())
     assert not may_connect({b"origin": b"null", b"host": b"a:1"}, frozenset())
+
+
+def test_a_token_opens_the_socket_and_one_that_expires_ends_it():
+    log = MemoryLog(SCHEMA)
+    good = {"t1"}
+
+    def authority(token, _stream):
+        return None if token in good else unknown_caller("expired")
+
+    async def scenario():
+        async with serving(log, authority=authority) as (_door, url):
+            with pytest.raises(InvalidStatus):
+                await connect(url)
+            async with connect(f"{url}?access_token=t1") as client:
+                await answer(client)
+                await client.send(frame(1, 1))
+                assert (await answer(client))["ack"] == 1
+                good.clear()
+                await client.send(frame(2, 2))
+                with pytest.raises(ConnectionClosed, match="expired"):
+                    await answer(client)
+
+    asyncio.run(scenario())
+    assert [r["v"] for r in log.rows()] == [1]

@@ -50,7 +50,7 @@ class NodeProcess:
 
     @property
     def ingest(self):
-        return self.said(r"ingest +(http://\S+)/streams/")[1]
+        return self.said(r"ingest +(https?://\S+)/streams/")[1]
 
     @property
     def edge(self):

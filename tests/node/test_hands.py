@@ -1,6 +1,8 @@
 import json
 
+import jwt
 import pytest
+from tests.edge.test_server import certificate
 from tests.node.nodes import NodeProcess
 from tests.node.test_run import APP
 
@@ -33,3 +35,26 @@ def test_what_hands_publish_hands_can_follow(tmp_path):
 def test_a_node_that_is_not_there_is_said():
     with pytest.raises(SetupError, match="is `edgewise run` up"):
         publish("http://127.0.0.1:1", "S", [b"{}"])
+
+
+def test_hands_with_a_token_send_to_a_door_that_asks_for_one(tmp_path):
+    (tmp_path / "app.siddhi").write_text(APP)
+    secret = "a secret that is long enough for everyone"
+    (tmp_path / "key").write_text(secret)
+    cert, key = certificate(tmp_path)
+    node = NodeProcess(
+        *("run", tmp_path / "app.siddhi", "--data", tmp_path / "data"),
+        *("--engine", "embedded", "--http-port", "0", "--edge-port", "0"),
+        *("--jwt-key", tmp_path / "key", "--tls-cert", cert, "--tls-key", key),
+    )
+    try:
+        assert node.ingest.startswith("https:")
+        event = [b'{"k": "a", "v": 1}']
+        with pytest.raises(BadEvent, match="unauthenticated"):
+            publish(node.ingest, "S", event, ca=cert)
+        token = jwt.encode(
+            {"sub": "me", "exp": 4_000_000_000, "ingest": ["S"]}, secret, algorithm="HS256"
+        )
+        assert publish(node.ingest, "S", event, token, cert) == 1
+    finally:
+        node.stop()

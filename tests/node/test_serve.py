@@ -45,11 +45,14 @@ def test_a_writer_that_lost_the_lease_and_hangs_is_fenced(tmp_path, monkeypatch)
     old.close()
 
 
-def test_a_door_off_loopback_is_refused_and_an_edge_there_needs_a_key(tmp_path):
+def test_a_door_off_loopback_needs_a_key(tmp_path):
     config = NodeConfig(app=tmp_path, data=tmp_path, host="0.0.0.0")
     with pytest.raises(SetupError, match="--edge-host"):
         config.validate()
     (tmp_path / "key").write_text("a secret that is long enough for everyone\n")
-    away = NodeConfig(tmp_path, tmp_path, edge_host="0.0.0.0", jwt_key=tmp_path / "key")
+    away = NodeConfig(tmp_path, tmp_path, host="0.0.0.0", jwt_key=tmp_path / "key")
     away.validate()
     assert away.edge_config().verifier is not None
+    assert away.door_config([]).authority("", "S").status == 401
+    with pytest.raises(SetupError, match="cannot read"):
+        NodeConfig(tmp_path, tmp_path, jwt_key=tmp_path / "none").edge_config()

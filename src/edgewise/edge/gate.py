@@ -3,7 +3,9 @@
 A token is a JWT. Its claims are the permissions; selectors say where:
 
     {"sub": "wall", "exp": 1790000000, "read": ["alerts/#"], "publish": ["chat/+"],
-     "request": ["echo"], "sessions": 5, "bytes_per_s": 62500}
+     "request": ["echo"], "ingest": ["logins"], "sessions": 5, "bytes_per_s": 62500}
+
+`ingest` names streams whose events its owner may send; the HTTP door asks for it.
 
 Without a verifier everybody is `anyone` and the edge only binds to loopback. Permissions are asked
 again while a session lives: `revoke` and `regrant` act on open sessions at the next sweep.
@@ -41,6 +43,7 @@ class Principal:
     read: Selectors = ()
     publish: Selectors = ()
     request: Selectors = ()
+    ingest: Selectors = ()
     expires_us: int = 0
     sessions_max: int = 0
     bytes_per_s: int = 0
@@ -57,6 +60,9 @@ class Principal:
             if selects(selector, path):
                 return True
         return False
+
+    def may_ingest(self, stream: str) -> bool:
+        return any(selects(s, (stream,)) for s in self.ingest)
 
     def may_request(self, path: tuple[str, ...]) -> bool:
         return any(selects(s, path) for s in self.request)
@@ -127,6 +133,7 @@ def _principal(claims: dict[str, Any]) -> Principal:
         read=_selectors(claims, "read"),
         publish=_selectors(claims, "publish"),
         request=_selectors(claims, "request"),
+        ingest=_selectors(claims, "ingest"),
         expires_us=int(claims["exp"]) * 1_000_000,
         sessions_max=int(claims.get("sessions", 0)),
         bytes_per_s=int(claims.get("bytes_per_s", 0)),

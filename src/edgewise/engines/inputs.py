@@ -10,15 +10,14 @@ run over all of them. With a single log and `merged=False` attributes keep their
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, TS
-from edgewise.log.api import LogBatch
-from edgewise.log.segment import SegmentReader
+from edgewise.log.api import LogBatch, LogReader
+from edgewise.log.places import open_reader
 
 OFFSET, CLOCK, STREAM = "_offset", "_clock", "_stream"
 MERGE_ORDER = (AT, STREAM, OFFSET)
@@ -27,19 +26,21 @@ Offsets = dict[str, int]
 
 
 class Inputs:
-    """The logs behind one source, opened where they are used: driver, planner or task."""
+    """The logs behind one source, wherever they live (`log.places`), opened where they are used:
+    driver, planner or task.
+    """
 
     def __init__(self, paths: Mapping[str, str], *, merged: bool = True) -> None:
         self.merged = merged
         self.paths = dict(paths)
-        self._readers: dict[str, SegmentReader] = {}
+        self._readers: dict[str, LogReader] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"merged": self.merged, "paths": self.paths, "_readers": {}}
 
-    def reader(self, stream: str) -> SegmentReader:
+    def reader(self, stream: str) -> LogReader:
         if stream not in self._readers:
-            self._readers[stream] = SegmentReader.open(Path(self.paths[stream]))
+            self._readers[stream] = open_reader(self.paths[stream])
         return self._readers[stream]
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ class LiveApp:
         self,
         app: App,
         *,
-        logs: Mapping[str, Path],
+        logs: Mapping[str, Path | str],
         writers: Mapping[str, LogWriter],
         checkpoint: Path,
         rows_max: int = STEP_ROWS_MAX,

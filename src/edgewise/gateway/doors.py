@@ -98,6 +98,7 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 # type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
 SOURCES: dict[str, str] = {
     "amqp": "edgewise.gateway.amqp:AmqpSource",
+    "amqp1": "edgewise.gateway.amqp1:Amqp1Source",
     "file": "edgewise.gateway.file:FileSource",
     "kafka": "edgewise.gateway.kafka:KafkaSource",
     "mqtt": "edgewise.gateway.mqtt:MqttSource",
@@ -105,6 +106,7 @@ SOURCES: dict[str, str] = {
 }
 SINKS: dict[str, str] = {
     "amqp": "edgewise.gateway.amqp:AmqpSink",
+    "amqp1": "edgewise.gateway.amqp1:Amqp1Sink",
     "file": "edgewise.gateway.file_sink:FileSink",
     "http": "edgewise.gateway.webhook:HttpSink",
     "kafka": "edgewise.gateway.kafka:KafkaSink",

@@ -19,6 +19,8 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,6 +38,7 @@ from edgewise.gateway.openapi import openapi
 from edgewise.gateway.producer import producer_of
 from edgewise.gateway.spec import MapSpec
 from edgewise.gateway.stats import DoorStats, prometheus
+from edgewise.gateway.tokens import Authority, token_of
 from edgewise.gateway.websocket import PUBLISH, Lane, Publishing, may_connect
 from edgewise.log.api import LogWriter
 
@@ -64,6 +67,8 @@ class HttpConfig:
     maps: Mapping[str, MapSpec] = field(default_factory=dict)
     keyed: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()  # of pages on other hosts that may open WebSockets
+    authority: Authority | None = None  # None: whoever reaches the door may send
+    tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
 
 
 class HttpDoor:
@@ -139,8 +144,14 @@ class HttpDoor:
             limit_concurrency=self._config.connections_max,
             timeout_keep_alive=self._config.keep_alive_s,
             timeout_graceful_shutdown=1,
+            ssl_certfile=self._config.tls[0] if self._config.tls else None,
+            ssl_keyfile=self._config.tls[1] if self._config.tls else None,
         )
-        config.load()
+        try:
+            config.load()
+        except OSError as bad:
+            listening.close()
+            raise SetupError(f"the HTTP door cannot speak TLS: {bad}") from bad
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
         self._sockets = [listening]
@@ -171,6 +182,10 @@ class HttpDoor:
         stream = self._config.paths.get(path) or (
             path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
         )
+        denied = self._denied(scope, stream) if stream or path != "/healthz" else None
+        if denied is not None:
+            await self._refuse("", denied, receive, send)
+            return
         if stream:
             await self._post(stream, self._mappers.get(path), scope, receive, send)
             return
@@ -183,6 +198,10 @@ class HttpDoor:
             kind, make = page
             await _respond(send, 200, make(self), kind, head=method == "HEAD")
 
+    def _denied(self, scope: dict[str, Any], stream: str) -> Refused | None:
+        authority = self._config.authority
+        return None if authority is None else authority(token_of(scope), stream)
+
     async def _publish(
         self, path: str, scope: dict[str, Any], receive: Receive, send: Send
     ) -> None:
@@ -192,12 +211,14 @@ class HttpDoor:
             lane is None
             or not known
             or not may_connect(dict(scope["headers"]), self._config.origins)
+            or self._denied(scope, lane.stream) is not None
         ):
             await receive()
             await send({"type": "websocket.close"})  # before it is accepted: answered with 403
             self.stats.refused["", "forbidden"] += 1
             return
-        await Publishing(lane, scope, receive, send).run()
+        still_may = partial(self._denied, scope, lane.stream)
+        await Publishing(lane, scope, receive, send, still_may).run()
 
     async def _post(
         self,
@@ -278,7 +299,7 @@ class HttpDoor:
         body = msgspec.json.encode(why.answer())
         if why.status == 408:
             headers.append((b"connection", b"close"))
-        if why.status not in {413, 429}:
+        if why.status not in {401, 403, 413, 429}:
             await _respond(send, why.status, body, _JSON, headers)
             return
         # The body was not read to its end: answer now, close a little later.

@@ -78,8 +78,10 @@ class Publishing:
         scope: dict[str, Any],
         receive: Callable[[], Awaitable[dict[str, Any]]],
         send: Callable[[dict[str, Any]], Awaitable[None]],
+        denied: Callable[[], Refused | None] = lambda: None,
     ) -> None:
         self._lane = lane
+        self._denied = denied  # asked for every frame: a token may expire meanwhile
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         self._producer = query.get("producer", [""])[0]
         self._receive = receive
@@ -109,6 +111,9 @@ class Publishing:
 
     async def _frame(self, raw: bytes) -> bool:
         """False when the connection is over."""
+        if (denied := self._denied()) is not None:
+            await self._close(_POLICY, denied.message)
+            return False
         try:
             frame = _decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as bad:

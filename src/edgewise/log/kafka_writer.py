@@ -76,13 +76,14 @@ def wall_ms() -> int:
 class Lease:
     """Membership in the group of writers, kept alive by a thread."""
 
-    def __init__(self, broker: str, topic: str) -> None:
+    def __init__(self, broker: str, topic: str, *, take_over: bool) -> None:
         self._group = f"edgewise-writer-{topic}"
         self._place = f"kafka://{broker}/{topic}"
         self.lost = False
         self._held = threading.Event()
         self._ending = False
-        self._refuse_if_taken(broker)
+        if not take_over:
+            self._refuse_if_taken(broker)
         self._member = Consumer(
             {
                 **client_config(broker),
@@ -100,7 +101,8 @@ class Lease:
         )
         self._thread = threading.Thread(target=self._keep, name=self._group, daemon=True)
         self._thread.start()
-        if not self._held.wait(REQUEST_S):
+        # Who takes over does not wait for the old member to go: the fence keeps it out.
+        if not take_over and not self._held.wait(REQUEST_S):
             self.close()
             raise LogLocked(
                 f"{self._place}: another process writes this log, and it has one writer"
@@ -161,6 +163,7 @@ class KafkaWriter:
         config: LogConfig,
         *,
         defaults: dict[str, Any],
+        take_over: bool,
         now_ms: Callable[[], int],
     ) -> None:
         self.place = f"kafka://{broker}/{topic}"
@@ -173,7 +176,7 @@ class KafkaWriter:
         self._closed = False
         self._commits = threading.Lock()
         self._create_topic()
-        self._lease = Lease(broker, topic)
+        self._lease = Lease(broker, topic, take_over=take_over)
         self._reads = Topic(broker, topic)
         try:
             self._client = Producer(
@@ -204,10 +207,17 @@ class KafkaWriter:
         config: LogConfig = DEFAULTS,
         *,
         defaults: dict[str, Any] | None = None,
+        take_over: bool = False,
         now_ms: Callable[[], int] = wall_ms,
     ) -> KafkaWriter:
-        """`defaults` for attributes that were added at the end of the schema since."""
-        return cls(broker, topic, schema, config, defaults=defaults or {}, now_ms=now_ms)
+        """`defaults` for attributes that were added at the end of the schema since.
+
+        `take_over` fences a writer that lost its lease but may not know it.
+        """
+        return cls(
+            broker, topic, schema, config,
+            defaults=defaults or {}, take_over=take_over, now_ms=now_ms,
+        )  # fmt: skip
 
     @property
     def schema(self) -> Any:

@@ -32,10 +32,13 @@ def open_reader(address: str) -> LogReader:
     return SegmentReader.open(Path(address))
 
 
-def open_writer(address: str, schema: Schema, config: LogConfig = DEFAULTS) -> ResumableWriter:
+def open_writer(
+    address: str, schema: Schema, config: LogConfig = DEFAULTS, *, take_over: bool = False
+) -> ResumableWriter:
+    """`take_over` is for those who hold the lease: a writer that still lives is fenced."""
     broker, topic = broker_and_topic(address)
     if broker:
         from edgewise.log.kafka import KafkaWriter
 
-        return KafkaWriter.open(broker, topic, schema, config)
-    return SegmentWriter.open(Path(address), schema, config)
+        return KafkaWriter.open(broker, topic, schema, config, take_over=take_over)
+    return SegmentWriter.open(Path(address), schema, config, take_over=take_over)

@@ -14,16 +14,17 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
-from edgewise.errors import EdgewiseError
-from edgewise.log.api import LogConfig
-from edgewise.log.segment import SegmentWriter
+from edgewise.errors import EdgewiseError, LogError
+from edgewise.log.api import LogConfig, LogWriter
+from edgewise.log.places import open_writer
 from edgewise.node import apps
 from edgewise.node.children import end_with_parent
+from edgewise.node.homes import Homes
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
 from edgewise.plan.nodes import App
 
@@ -46,6 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--max-rows", type=int, default=1_000_000, help="per micro-batch")
     parser.add_argument("--retain-bytes", type=int, default=0, help="of each output log")
     parser.add_argument("--retain-ms", type=int, default=0, help="of each output log")
+    parser.add_argument("--log", action="append", default=[], help="as for `edgewise run`")
     arguments = parser.parse_args(argv)
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
@@ -55,43 +57,45 @@ def main(argv: list[str] | None = None) -> int:
         app = apps.load(arguments.app).app
         with ExitStack() as stack:
             kept = LogConfig(retain_bytes=arguments.retain_bytes, retain_ms=arguments.retain_ms)
-            writers = _open_outputs(app, Layout(arguments.data), kept, stack)
+            layout = Layout(arguments.data, Homes.of(arguments.log, app))
+            writers = _open_outputs(app, layout, kept, stack)
             threading.Thread(target=_retain, args=(writers,), daemon=True).start()
             run = _spark if arguments.engine == "spark" else _embedded
-            run(app, arguments, writers, stopping)
+            run(app, layout, arguments, writers, stopping)
     except EdgewiseError as error:
         tell(failed=str(error))
         return 2
     return 0
 
 
-def _retain(writers: dict[str, SegmentWriter]) -> None:
+def _retain(writers: dict[str, LogWriter]) -> None:
     while True:
         time.sleep(RETAIN_EVERY_S)
         for writer in writers.values():
-            writer.retain(time.time_ns() // 1_000_000)
+            with suppress(LogError):  # whoever appends is told
+                writer.retain(time.time_ns() // 1_000_000)
 
 
 def _open_outputs(
     app: App, layout: Layout, kept: LogConfig, stack: ExitStack
-) -> dict[str, SegmentWriter]:
-    writers = {}
+) -> dict[str, LogWriter]:
+    writers: dict[str, LogWriter] = {}
     for stream in app.outputs:
-        writers[stream.name] = SegmentWriter.open(layout.log(stream.name), stream.schema, kept)
+        writers[stream.name] = open_writer(layout.place(stream.name), stream.schema, kept)
         stack.callback(writers[stream.name].close)
     return writers
 
 
 def _embedded(
     app: App,
+    layout: Layout,
     arguments: argparse.Namespace,
-    writers: dict[str, SegmentWriter],
+    writers: dict[str, LogWriter],
     stopping: threading.Event,
 ) -> None:
-    layout = Layout(arguments.data)
     live = LiveApp(
         app,
-        logs={s.name: layout.log(s.name) for s in app.inputs},
+        logs={s.name: layout.place(s.name) for s in app.inputs},
         writers=writers,
         checkpoint=layout.checkpoint(app.name),
         rows_max=min(arguments.max_rows, STEP_ROWS_MAX),
@@ -110,8 +114,9 @@ def _embedded(
 
 def _spark(
     app: App,
+    layout: Layout,
     arguments: argparse.Namespace,
-    writers: dict[str, SegmentWriter],
+    writers: dict[str, LogWriter],
     stopping: threading.Event,
 ) -> None:
     tell(step="starting the JVM (a few seconds)")
@@ -119,7 +124,6 @@ def _spark(
     from edgewise.engines.spark.session import start
     from edgewise.engines.spark.warm import warm_up
 
-    layout = Layout(arguments.data)
     spark = start(arguments.master, scratch=layout.scratch)
     tell(step=f"Spark {spark.version} is up on {arguments.master}")
     config = SparkConfig(partitions=arguments.partitions, rows_max=arguments.max_rows)
@@ -131,7 +135,7 @@ def _spark(
     job = SparkApp(
         spark,
         app,
-        logs={s.name: layout.log(s.name) for s in app.inputs},
+        logs={s.name: layout.place(s.name) for s in app.inputs},
         writers=writers,
         checkpoint=checkpoint,
         config=config,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.client
 import itertools
+import ssl
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -17,10 +19,24 @@ BATCH_LINES = 1_000
 TIMEOUT_S = 30
 
 
-def publish(url: str, stream: str, lines: Iterable[bytes]) -> int:
+def publish(
+    url: str, stream: str, lines: Iterable[bytes], token: str = "", ca: Path | None = None
+) -> int:
     """Posts JSON lines in batches; answers how many events are durable."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        trust = ssl.create_default_context(cafile=ca)
+        connection = http.client.HTTPSConnection(
+            parts.hostname or "", parts.port, timeout=TIMEOUT_S, context=trust
+        )
+    else:
+        connection = http.client.HTTPConnection(
+            parts.hostname or "", parts.port, timeout=TIMEOUT_S
+        )
+    headers = {"Content-Type": "application/x-ndjson"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
     filled = (line for line in lines if line.strip())
     accepted = 0
     try:
@@ -29,7 +45,7 @@ def publish(url: str, stream: str, lines: Iterable[bytes]) -> int:
                 "POST",
                 f"/streams/{quote(stream, safe='')}",
                 b"".join(line.rstrip(b"\n") + b"\n" for line in batch),
-                {"Content-Type": "application/x-ndjson"},
+                headers,
             )
             answer = connection.getresponse()
             body = answer.read()

@@ -1,6 +1,6 @@
 """Where things live in a data directory. Nobody else joins these paths.
 
-<data>/log/<stream>/        segment files of a stream
+<data>/log/<stream>/        segment files of a stream, unless its log lives elsewhere (`homes`)
 <data>/checkpoint/<app>/    offsets and kernel state of an app
 <data>/sinks/               how far each sink has delivered
 <data>/scratch/             Spark's shuffle files; safe to delete while nothing runs
@@ -12,12 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.node.homes import Homes
+
 RETAIN_EVERY_S = 60.0  # how often each owner of a log lets old segments go
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     data: Path
+    homes: Homes = Homes()
+
+    def place(self, stream: str) -> str:
+        """Where its log lives, as `log.places` opens it."""
+        return self.homes.place(stream, self.log(stream))
 
     def log(self, stream: str) -> Path:
         return self.data / "log" / stream

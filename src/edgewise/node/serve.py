@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +19,22 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.feed import Feed
 from edgewise.edge.gate import LOOPBACK, JwtVerifier
 from edgewise.edge.server import Edge
-from edgewise.errors import LogFull, LogLocked, SetupError
+from edgewise.errors import LogError, LogFull, LogLocked, SetupError
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.dedup import DedupWriter
 from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
 from edgewise.gateway.drain import FileCursor
-from edgewise.gateway.http import HttpDoor
-from edgewise.log.api import CLOCK_NONE, LogConfig, LogWriter
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.gateway.http import HttpConfig, HttpDoor
+from edgewise.gateway.spec import SourceSpec
+from edgewise.log.api import CLOCK_NONE, LogConfig, LogReader, LogWriter
+from edgewise.log.patient import PatientReader
+from edgewise.log.places import open_reader, open_writer
 from edgewise.node import apps
 from edgewise.node.children import STEADY_S, Child, backoff_s
 from edgewise.node.ends import Ends
+from edgewise.node.homes import Homes
+from edgewise.node.ingest_gate import IngestGate
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
 from edgewise.node.merges import register_aggregates
 from edgewise.node.metrics import engine_metrics
@@ -58,6 +63,7 @@ class NodeConfig:
     master: str = "local[*]"
     partitions: int = 2
     log: LogConfig = LogConfig()
+    homes: tuple[str, ...] = ()  # of logs outside the data directory, see `node.homes`
     assets: tuple[tuple[str, Path], ...] = ()
     edge_host: str = ""  # as `host` unless said; off loopback it needs `jwt_key`
     jwt_key: Path | None = None  # a secret, or a public key in PEM
@@ -65,18 +71,34 @@ class NodeConfig:
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
 
     def validate(self) -> None:
-        if self.host not in LOOPBACK:
+        if self.host not in LOOPBACK and self.jwt_key is None:
             raise SetupError(
-                f"the HTTP door takes events from anyone who reaches it, so it stays on loopback, "
-                f"not {self.host}; put a proxy with authentication in front of it, and use "
-                "--edge-host for the clients"
+                f"{self.host} can be reached from outside, and without --jwt-key the HTTP door "
+                "takes events from anyone; give a key, or stay on 127.0.0.1 and use --edge-host "
+                "for the clients"
             )
 
+    def verifier(self) -> JwtVerifier | None:
+        if self.jwt_key is None:
+            return None
+        try:
+            return JwtVerifier(self.jwt_key.read_bytes().strip())
+        except OSError as error:
+            raise SetupError(f"cannot read {self.jwt_key}: {error.strerror}") from None
+
     def edge_config(self) -> EdgeConfig:
-        verifier = JwtVerifier(self.jwt_key.read_bytes().strip()) if self.jwt_key else None
         return EdgeConfig(
-            assets=self.assets, verifier=verifier, origins=self.origins, tls=self.tls
+            assets=self.assets, verifier=self.verifier(), origins=self.origins, tls=self.tls
         )
+
+    def door_config(self, sources: Iterable[SourceSpec]) -> HttpConfig:
+        verifier = self.verifier()
+        given = HttpConfig(
+            authority=IngestGate(verifier, WallClock()) if verifier else None,
+            origins=frozenset(self.origins),
+            tls=self.tls,
+        )
+        return http_config(sources, given)
 
 
 class Serving:
@@ -87,8 +109,8 @@ class Serving:
         self.app = loaded.app
         self.ends = Ends.of(loaded.app)
         self.steps = steps
-        self.layout = Layout(config.data)
-        self.writers: dict[str, SegmentWriter] = {}
+        self.layout = Layout(config.data, Homes.of(config.homes, loaded.app))
+        self.writers: dict[str, LogWriter] = {}
         self.door: HttpDoor | None = None
         config.validate()
         self.edge = Edge(config.edge_config())
@@ -108,39 +130,47 @@ class Serving:
         for stream in self.app.inputs:
             self.writers[stream.name] = await self._open_log(stream)
         self.steps.say("log", str(self.config.data))
+        for stream in (*self.app.inputs, *self.app.outputs):
+            place = self.layout.place(stream.name)
+            if place != str(self.layout.log(stream.name)):
+                self.steps.say("log", f"{stream.name} lives in {place}")
         self.edge_port = await self.edge.start(
             self.config.edge_host or self.config.host, self.config.edge_port
         )
         for stream_name, sink in self.ends.topics:
-            feed = Feed(self.edge, SegmentReader.open(self.layout.log(stream_name)), sink)
+            feed = Feed(
+                self.edge, PatientReader(open_reader(self.layout.place(stream_name))), sink
+            )
             feed.start()
             self.feeds.append(feed)
 
-    async def _open_log(self, stream: Stream) -> SegmentWriter:
+    async def _open_log(self, stream: Stream) -> LogWriter:
         """The lease is ours, so whoever still writes has lost it: the engine of a node that was
         killed ends by itself, and one that hangs is fenced.
         """
-        log = self.layout.log(stream.name)
+        log = self.layout.place(stream.name)
         deadline = time.monotonic() + LINGER_S
         while time.monotonic() < deadline:
             try:
-                return SegmentWriter.open(log, stream.schema, self.config.log)
+                return await asyncio.to_thread(open_writer, log, stream.schema, self.config.log)
             except LogLocked as error:
                 self.steps.say("log", f"waiting for the last writer to end: {error}")
                 await asyncio.sleep(LINGER_POLL_S)
         self.steps.say("log", f"took {log} over from a writer that hangs")
-        return SegmentWriter.open(log, stream.schema, self.config.log, take_over=True)
+        return await asyncio.to_thread(
+            open_writer, log, stream.schema, self.config.log, take_over=True
+        )
 
     async def promote(self) -> None:
         doors = await asyncio.to_thread(self._door_writers)
-        self.door = HttpDoor(doors, WallClock(), http_config(self.ends.sources))
+        self.door = HttpDoor(doors, WallClock(), self.config.door_config(self.ends.sources))
         self.door.more_metrics = lambda: engine_metrics(self.progress)
         self.http_port = await self.door.start(self.config.host, self.config.http_port)
+        scheme = "https" if self.config.tls else "http"
         for name in self.writers:
-            url = f"http://{self.config.host}:{self.http_port}/streams/{name}"
+            url = f"{scheme}://{self.config.host}:{self.http_port}/streams/{name}"
             self.steps.say("ingest", url)
         await self._open_other_doors(doors)
-        scheme = "https" if self.config.tls else "http"
         edge_host = self.config.edge_host or self.config.host
         self.steps.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
         self.edge.publish("$sys/app", {"name": self.app.name}, offset=0, at_us=0)
@@ -151,7 +181,7 @@ class Serving:
         """The input logs as doors see them: where ids are declared, each is appended once."""
         doors: dict[str, LogWriter] = dict(self.writers)
         for stream, dedup in self.ends.dedup.items():
-            reader = SegmentReader.open(self.layout.log(stream))
+            reader = open_reader(self.layout.place(stream))
             known = DedupWriter.open(self.writers[stream], reader, dedup)
             reader.close()
             doors[stream] = known
@@ -171,7 +201,7 @@ class Serving:
                 self._others.append(door)
                 self.steps.say("source", f"{source.type} to {source.stream}")
         for number, sink in enumerate(self.ends.sinks):
-            reader = SegmentReader.open(self.layout.log(sink.stream))
+            reader = PatientReader(open_reader(self.layout.place(sink.stream)))
             cursor = FileCursor(self.layout.cursor(sink.stream, number))
             out = sink_class(sink.type)(sink, schemas[sink.stream], reader, cursor)
             await out.start()
@@ -234,6 +264,7 @@ class Serving:
             *("--master", config.master, "--partitions", str(config.partitions)),
             *("--retain-bytes", str(config.log.retain_bytes)),
             *("--retain-ms", str(config.log.retain_ms)),
+            *(word for home in self.layout.homes.words() for word in ("--log", home)),
         ]
 
     def _hear(self, message: dict[str, Any]) -> None:
@@ -270,16 +301,14 @@ class Serving:
 
     async def _carry_time(self) -> None:
         """A stream that falls silent still moves time, at the pace of ours, so timers fire."""
-        readers = {n: SegmentReader.open(self.layout.log(n)) for n in self.writers}
+        readers = {n: open_reader(self.layout.place(n)) for n in self.writers}
         heads = {name: writer.head.offset for name, writer in self.writers.items()}
         try:
             while True:
                 await asyncio.sleep(MARK_EVERY_S)
                 for name, writer in self.writers.items():
-                    head = writer.head.offset
-                    clock = readers[name].clock(head)
-                    if head == heads[name] and clock != CLOCK_NONE:
-                        await asyncio.to_thread(mark, writer, clock + int(MARK_EVERY_S * 1000))
+                    if writer.head.offset == heads[name]:
+                        await asyncio.to_thread(_mark_next, writer, readers[name])
                     heads[name] = writer.head.offset
         finally:
             for reader in readers.values():
@@ -290,10 +319,19 @@ class Serving:
             await asyncio.sleep(RETAIN_EVERY_S)
             now_ms = WallClock().now_us() // 1000
             for writer in self.writers.values():
-                await asyncio.to_thread(writer.retain, now_ms)
+                with suppress(LogError):  # a broker that is away is told by the doors
+                    await asyncio.to_thread(writer.retain, now_ms)
 
 
-def mark(writer: SegmentWriter, ts: int) -> None:
+def _mark_next(writer: LogWriter, reader: LogReader) -> None:
+    """A broker that is away is told by the doors; the next mark will do."""
+    with suppress(LogError):
+        clock = reader.clock(writer.head.offset)
+        if clock != CLOCK_NONE:
+            mark(writer, clock + int(MARK_EVERY_S * 1000))
+
+
+def mark(writer: LogWriter, ts: int) -> None:
     """Time moved to `ts`, nothing happened. On a full disk the next mark will do."""
     columns: list[list[Any]] = [[None]] * (len(writer.schema) - SYSTEM_COUNT)
     at_us = WallClock().now_us()

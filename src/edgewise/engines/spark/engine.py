@@ -87,7 +87,7 @@ class SparkApp:
         spark: SparkSession,
         app: App,
         *,
-        logs: Mapping[str, Path],
+        logs: Mapping[str, Path | str],
         writers: Mapping[str, LogWriter],
         checkpoint: Path,
         config: SparkConfig | None = None,

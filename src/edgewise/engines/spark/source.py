@@ -2,9 +2,12 @@
 
 Two forms of reading:
 
-- `.option("path", DIR)`: one log, its attributes under their own names, for people.
-- `.option("logs", JSON {stream: DIR})`: the inputs of an app merged into one table for the engine;
-  attribute `a` of the i-th stream is the column `s<i>_a`, `_stream` says which one a row is of.
+- `.option("path", PLACE)`: one log, its attributes under their own names, for people.
+- `.option("logs", JSON {stream: PLACE})`: the inputs of an app merged into one table, for the
+  engine; attribute `a` of the i-th stream is the column `s<i>_a`, `_stream` says which one a row
+  is of.
+
+A place is a directory, or kafka://host:port/topic: `log.places` opens both.
 
 Both add where a row stands: `_offset` in its log, and `_clock`, the largest event time up to and
 with it. Spark keeps the offsets in its checkpoint; they carry the clock, so that whoever restarts
@@ -25,7 +28,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -50,7 +53,7 @@ from edgewise.engines.host import fit
 from edgewise.engines.inputs import Inputs, Offsets
 from edgewise.errors import SetupError
 from edgewise.event.arrow import from_arrow
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.places import open_reader, open_writer
 
 PARTITION_ROWS_MIN = 50_000  # below this a second task costs more than it brings
 PARTITION_ROWS_MAX = 2_000_000  # above this a retry repeats too much
@@ -77,8 +80,8 @@ def _inputs(options: Mapping[str, str]) -> Inputs:
     if logs:
         return Inputs(json.loads(logs))
     if not path:
-        raise SetupError("format 'edgewise' needs .option('path', DIRECTORY_OF_A_LOG)")
-    return Inputs({Path(path).name: path}, merged=False)
+        raise SetupError("format 'edgewise' needs .option('path', PLACE_OF_A_LOG)")
+    return Inputs({PurePath(path).name: path}, merged=False)
 
 
 def _slices(start: Offsets, end: Offsets, tasks: int = TASKS) -> list[Slice]:
@@ -214,7 +217,7 @@ class _Append:
         self.producer = options.get("producer") or ""
         self.sequence = int(options.get("sequence") or -1)
         if not self.path:
-            raise SetupError("writing format 'edgewise' needs .option('path', DIRECTORY_OF_A_LOG)")
+            raise SetupError("writing format 'edgewise' needs .option('path', PLACE_OF_A_LOG)")
 
     def stage(self, batches: Iterator[Any]) -> Staged:
         from pyspark import TaskContext
@@ -234,10 +237,10 @@ class _Append:
         tables = [pa.ipc.open_stream(m.ipc).read_all() for m in staged if m.ipc]
         if not sum(table.num_rows for table in tables):
             return
-        reader = SegmentReader.open(Path(self.path))
+        reader = open_reader(self.path)
         schema = from_arrow(reader.schema)
         reader.close()
-        writer = SegmentWriter.open(Path(self.path), schema)
+        writer = open_writer(self.path, schema)
         try:
             rows = fit(pa.concat_tables(tables), writer.schema)
             writer.append(rows, producer=self.producer, sequence=sequence)

@@ -1,0 +1,111 @@
+"""The network between us and a broker, cut again and again: nothing is lost, and with an id
+nothing is twice. The last line of each test is its report."""
+
+import asyncio
+
+import pytest
+from tests.gateway.brokers import RabbitMq
+from tests.gateway.memory_log import MemoryLog
+from tests.gateway.proxy import Wire
+from tests.gateway.test_amqp import publish, stored
+from tests.gateway.test_amqp1 import append, queue_of
+from tests.gateway.until import until
+
+from edgewise.event.clock import ManualClock
+from edgewise.event.schema import Schema
+from edgewise.gateway.dedup import Dedup, DedupWriter
+from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
+from edgewise.gateway.drain import FileCursor
+from edgewise.gateway.spec import SinkSpec, SourceSpec
+from edgewise.log.memory import MemoryLog as Place
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+SCHEMA = Schema.of("S", v="int")
+CUTS = 5
+EACH = 40
+ENDS = {
+    "amqp": ({"queue": "in-amqp"}, {"exchange": "out-amqp", "key": "v"}),
+    "amqp1": (
+        {"address": "/amq/queue/in-amqp1"},
+        {"address": "/exchange/out-amqp1", "subject": "v"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    rabbit = RabbitMq(tmp_path_factory.mktemp("rabbit"))
+    rabbit.start()
+    yield rabbit
+    rabbit.stop()
+
+
+@pytest.mark.parametrize("kind", list(ENDS))
+def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(broker, kind):
+    log = MemoryLog(SCHEMA)
+    known = DedupWriter(log, Dedup("v", 100_000))
+
+    async def scenario():
+        await queue_of(broker.url, f"in-{kind}")
+        wire = Wire(broker.port)
+        await wire.start()
+        url = broker.url.replace(str(broker.port), str(wire.port))
+        said = {"url": url, "dedup": "v", "delivery": "effectively-once", **ENDS[kind][0]}
+        spec = check_source(SourceSpec("S", kind, said))
+        consuming = source_class(kind)(spec, SCHEMA, known, ManualClock(1000))
+        await consuming.start()
+        for cut in range(CUTS):
+            first = cut * EACH
+            await publish(broker.url, f"in-{kind}", *range(first, first + EACH // 2))
+            if cut % 2:  # with messages accepted, and with messages on their way
+                await until(lambda first=first: len(stored(log)) >= first + EACH // 4)
+            wire.cut()
+            await publish(broker.url, f"in-{kind}", *range(first + EACH // 2, first + EACH))
+            wire.mend()
+        await until(lambda: len(stored(log)) == CUTS * EACH, 60)
+        await consuming.stop()
+        await wire.stop()
+        return consuming.stats.duplicates["S"]
+
+    again = asyncio.run(scenario())
+    assert stored(log) == list(range(CUTS * EACH))
+    print(f"faults: {CUTS} cuts, {kind}; events checked: {CUTS * EACH}, sent again: {again}")
+
+
+@pytest.mark.parametrize("kind", list(ENDS))
+def test_a_sink_behind_a_wire_that_is_cut_loses_nothing(broker, tmp_path, kind):
+    place, log = Place(), MemoryLog(SCHEMA)
+    writer = place.writer(SCHEMA)
+    back = DedupWriter(log, Dedup("v", 100_000))
+
+    async def scenario():
+        await queue_of(broker.url, f"back-{kind}", f"out-{kind}", "v")
+        wire = Wire(broker.port)
+        await wire.start()
+        url = broker.url.replace(str(broker.port), str(wire.port))
+        spec = check_sink(SinkSpec("S", kind, {"url": url, **ENDS[kind][1]}))
+        cursor = FileCursor(tmp_path / "cursor")
+        sending = sink_class(kind)(spec, SCHEMA, place.reader(), cursor)
+        await sending.start()
+        said = {"url": broker.url, "queue": f"back-{kind}"}
+        reading = check_source(SourceSpec("S", "amqp", said))
+        consuming = source_class("amqp")(reading, SCHEMA, back, ManualClock(1000))
+        await consuming.start()
+        for cut in range(CUTS):
+            append(writer, *range(cut * EACH, cut * EACH + EACH // 2))
+            if cut % 2:
+                await until(lambda cut=cut: len(stored(log)) >= cut * EACH + EACH // 4, 60)
+            wire.cut()
+            append(writer, *range(cut * EACH + EACH // 2, cut * EACH + EACH))
+            await asyncio.sleep(0.05)
+            wire.mend()
+        await until(lambda: len(stored(log)) == CUTS * EACH, 60)
+        await until(lambda: cursor.load() == CUTS * EACH, 60)
+        await sending.stop()
+        await consuming.stop()
+        await wire.stop()
+        return consuming.stats.duplicates["S"]
+
+    again = asyncio.run(scenario())
+    assert sorted(stored(log)) == list(range(CUTS * EACH))
+    print(f"faults: {CUTS} cuts, {kind} sink; rows checked: {CUTS * EACH}, sent again: {again}")
