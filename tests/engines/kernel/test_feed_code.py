@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engines.kernel.apps import STREAMS
 
-from edgewise.engines.kernel import compile_kernel
+from edgewise.engines.kernel import compile_kernel, vectors
 from edgewise.engines.kernel.api import Run
 from edgewise.lang import compile_app
 from edgewise.plan.fragments import Fragment
@@ -65,6 +65,58 @@ def test_straight_lines_change_nothing(name, events):
     fast, _ = rows_of(app, events, ())
     general, _ = rows_of(app, events, [q.name for q in app.queries])
     assert fast == general
+
+
+QUERIES_AT_ONCE = QUERIES | {
+    "sums": (
+        "from A#window.length(4) select k, sum(v) + 1 as s, count() as n, v group by k, v "
+        "insert into O;"
+    ),
+    "batches": (
+        "from A#window.externalTimeBatch(t, 7 milliseconds) "
+        "select v, k, avg(v) as a, count() as n, sum(v) as s group by k insert into O;"
+    ),
+    "batches by two": (
+        "from A#window.externalTimeBatch(t, 20 milliseconds) "
+        "select sum(t) + 1 as s, k group by k, v insert into O;"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES_AT_ONCE)
+@settings(max_examples=40, deadline=None)
+@given(events=EVENTS, cuts=st.sets(st.integers(0, 30)), full=st.booleans())
+def test_long_runs_change_nothing(name, events, cuts, full):
+    if full:
+        events = [(s, gap, k or "z", v or 0) for s, gap, k, v in events]
+    head = STREAMS.replace("v int)", "v int, t long)")
+    app = compile_app(head + QUERIES_AT_ONCE[name]).app
+    singly, _ = rows_of(app, events, ())
+    kept, vectors.LEAST_EVENTS = vectors.LEAST_EVENTS, 2
+    try:
+        assert together(app, events, cuts) == singly
+    finally:
+        vectors.LEAST_EVENTS = kept
+
+
+def together(app, events, cuts):
+    """The rows when runs are as long as they can be, but for the cuts."""
+    kernel = compile_kernel(app, Fragment("f", tuple(q.name for q in app.queries)))
+    now = clock = 1000
+    run = None
+    for offset, (stream, gap, k, v) in enumerate(events):
+        now += gap
+        clock = max(clock, now)
+        if run is None or run.stream != stream or offset in cuts:
+            if run is not None:
+                kernel.feed(run)
+            run = Run(stream, [], [[], [], []], [], [], [])
+        places = (run.ts, *run.columns, run.offset, run.clock, run.at)
+        for column, value in zip(places, (now, k, v, now, offset, clock, 0), strict=True):
+            column.append(value)
+    if run is not None:
+        kernel.feed(run)
+    return [(r.clock, r.offset, r.ts, r.data) for r in kernel.take() if r.stream == "O"]
 
 
 def test_a_filter_is_one_comprehension():

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edgewise.engines.kernel.batch_code import sums_up, write_batch, write_batches
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.pair_code import KeyedQuery
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
 from edgewise.engines.kernel.selector import SelectorCode
+from edgewise.engines.kernel.slide_code import adds_up, write_slide
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, OutField, walk
 from edgewise.plan.nodes import EventType, Filter, InsertInto
@@ -32,6 +34,9 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
     if plain and page.guarded(stream):
         with w.block(f"def each_{local(stream)}(run)"):
             _general(page, stream)
+        w.line()
+    if alone and isinstance(code, StreamQuery) and _gathers(code) and sums_up(code):
+        write_batch(page, stream, code)
         w.line()
     with w.block(f"def feed_{local(stream)}(run)"):
         if isinstance(code, StreamQuery) and plain:
@@ -248,6 +253,8 @@ def _gathering(page: Page, stream: str, code: StreamQuery) -> None:
         w.line("rt.now = max(rt.now, run.clock[0])")
     w.line("S = rt.state(())")
     w.line(f"batch = S[{code.window_cell}]")
+    if sums_up(code):
+        write_batches(page, stream, code)
 
     def resolve(expr: Expr) -> Code:
         found = code.names.code(expr)
@@ -284,6 +291,8 @@ def _sliding(page: Page, stream: str, code: StreamQuery, select: SelectorCode) -
     w.line("S = rt.state(())")
     w.line(f"held = S[{code.window_cell}]")
     w.line(f"{'groups' if select.select.group_by else 'G'} = S[{select.cell}]")
+    if not filters and adds_up(select):
+        write_slide(page, stream, code, select)
     left, right = _columns(page, stream)
     with w.block(f"for {left} in {right}"):
         _fires(page)

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 OWN_NAMES = frozenset({
     "S", "G", "rt", "chunk", "out", "kind", "ts", "row", "data", "groups", "group", "run",
     "offset", "clock", "at", "key", "due", "payload", "build", "bool", "int", "float", "str",
-    "len", "list", "max", "min", "sum", "zip", "None", "C", "X", "R",
+    "len", "list", "max", "min", "sum", "zip", "None", "C", "X", "R", "abs", "range", "held",
+    "heap", "rows", "columns", "old", "slide", "batch", "pend", "emit", "java", "fn", "agg", "win",
+    "bat", "ses", "pat", "ab", "tab", "acc", "cron", "vec", "f32", "deque", "repeat", "islice",
 })  # fmt: skip
 
 

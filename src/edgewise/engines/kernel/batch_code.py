@@ -1,0 +1,145 @@
+"""An external time batch over groups, a long run at once: text for whole batches as columns.
+
+Most events only join a batch. Here a run is cut where its time passes the end of a batch; each
+part is summed by key in dictionaries, in order, and the rows of all its groups are made together.
+State is that of `batches.ExternalTimeBatch`: what is left at the end of the run waits there.
+"""
+
+from __future__ import annotations
+
+from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.page import Page
+from edgewise.engines.kernel.queries import StreamQuery
+from edgewise.engines.kernel.writer import local
+from edgewise.event.types import AttrType
+from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, walk
+from edgewise.plan.nodes import EventType
+
+_NUMBERS = (AttrType.INT, AttrType.LONG, AttrType.DOUBLE)
+
+
+def sums_up(code: StreamQuery) -> bool:
+    """Sums, counts and means by group, current rows only, nothing that looks at single rows."""
+    select, source = code.query.select, code.source
+    exprs = [i.expr for i in select.items]
+    nodes = [n for e in exprs for n in walk(e)]
+    return (
+        bool(select.group_by)
+        and any(isinstance(n, Agg) for n in nodes)
+        and all(_plain(n) for n in nodes if isinstance(n, Agg))
+        and not any(isinstance(n, Call | InTable) for n in nodes)
+        and select.having is None
+        and not select.order_by
+        and select.limit is None
+        and select.offset is None
+        and code.query.output.events is EventType.CURRENT
+        and not source.before
+        and not source.after
+    )
+
+
+def _plain(agg: Agg) -> bool:
+    if agg.name.lower() == "count":
+        return not agg.args
+    arg = agg.args[0] if len(agg.args) == 1 else None
+    return agg.name.lower() in {"sum", "avg"} and isinstance(arg, Field) and arg.type in _NUMBERS
+
+
+def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
+    """Inside the feeder, with `batch`, `heap` and `S` at hand; shorter runs go on below it."""
+    w, names = page.writer, page.schema(stream).names
+    window = code.source.window
+    assert window is not None
+    stamp, span = window.args
+    assert isinstance(stamp, Field)
+    assert isinstance(span, Const)
+    w.line(f"times = vec.whole(run.columns[{names.index(stamp.name)}])")
+    with w.block("if batch and times is not None and not heap and not batch[3]"):
+        w.line("columns, rows, low = run.columns, rt.rows, 0")
+        w.line("high = vec.first_from(times, 0, batch[2])")
+        with w.block("while high is not None"):
+            w.line("stamps, part = run.ts[low:high], [c[low:high] for c in columns]")
+            with w.block("if batch[0]"):
+                w.line("batch[0] += zip(stamps, zip(*part))")
+                w.line("stamps = [ts for ts, _ in batch[0]]")
+                w.line("part = list(zip(*(row for _, row in batch[0])))")
+            w.line("cause = run.clock[high], run.offset[high], run.at[high]")
+            w.line(f"rows += {code.name}_batch(part, stamps, *cause)")
+            w.line("now = int(times[high])")
+            w.line(f"batch[2] = now - (now - batch[2]) % {span.value} + {span.value}")
+            w.line("batch[0], batch[1], low = [], [], high")
+            w.line("high = vec.first_from(times, low, batch[2])")
+        w.line("batch[0] += zip(run.ts[low:], zip(*(c[low:] for c in columns)))")
+        w.line("rt.now = max(rt.now, run.clock[-1])")
+        w.line("return")
+
+
+def write_batch(page: Page, stream: str, code: StreamQuery) -> None:
+    """A function from the columns of one batch to its rows."""
+    w, names, select = page.writer, page.schema(stream).names, code.query.select
+    found = dict.fromkeys(n for i in select.items for n in walk(i.expr) if isinstance(n, Agg))
+    cells = {agg: n for n, agg in enumerate(found)}
+    with w.block(f"def {code.name}_batch(columns, stamps, clock, offset, at)"):
+        keys = [f"columns[{names.index(f.name)}]" for f in select.group_by]
+        w.line(f"keys = {keys[0]}" if len(keys) == 1 else f"keys = list(zip({', '.join(keys)}))")
+        w.line("last = dict(zip(keys, range(len(stamps))))")
+        for agg, n in cells.items():
+            _gather(page, names, agg, n)
+        w.line("when = map(stamps.__getitem__, last.values())")
+        w.line(f"data = {_data(page, names, code, cells)}")
+        target = code.query.output.target
+        places = "repeat(1), repeat(offset), range(len(last)), when, repeat(at), repeat(0)"
+        w.line(f"return zip(repeat({target!r}), repeat(clock), {places}, data)")
+
+
+def _gather(page: Page, names: tuple[str, ...], agg: Agg, n: int) -> None:
+    """`a<n>`: the value of an aggregate for each group, in the order of `last`."""
+    w, kind = page.writer, agg.name.lower()
+    if kind == "count":
+        w.line(f"n{n} = dict.fromkeys(last, 0)")
+        with w.block("for key in keys"):
+            w.line(f"n{n}[key] += 1")
+        w.line(f"a{n} = n{n}.values()")
+        return
+    arg, zero = agg.args[0], "0" if kind == "sum" and agg.type is AttrType.LONG else "0.0"
+    assert isinstance(arg, Field)
+    w.line(f"s{n} = {{}}")
+    if kind == "avg":
+        w.line(f"n{n} = dict.fromkeys(last, 0)")
+    with (
+        w.block(f"for key, x in zip(keys, columns[{names.index(arg.name)}])"),
+        w.block("if x is not None"),
+    ):
+        w.line(f"s{n}[key] = s{n}.get(key, {zero}) + x")
+        if kind == "avg":
+            w.line(f"n{n}[key] += 1")
+    if kind == "avg":
+        w.line(f"a{n} = [s{n}[key] / n if n else None for key, n in n{n}.items()]")
+    elif zero == "0":
+        w.line(f"a{n} = vec.wrapped(s{n}, last)")
+    else:
+        w.line(f"a{n} = map(s{n}.get, last)")
+
+
+def _data(page: Page, names: tuple[str, ...], code: StreamQuery, cells: dict[Agg, int]) -> str:
+    """The rows' values: of the last event of each group, and its aggregates."""
+
+    def resolve(expr: Expr) -> Code:
+        if isinstance(expr, Agg):
+            return Code(f"x{cells[expr]}")
+        known = code.names.code(expr)
+        return Code(f"c_{known.text}", known.nullable) if known.text != "ts" else known
+
+    items = [i.expr for i in code.query.select.items]
+    used = [key[1] for key in code.names.used(*items)]
+    exprs = Exprs(page.writer, resolve)
+    values = [exprs.value(e) for e in items]
+    left = [f"c_{local(n)}" for n in used]
+    right = [f"map(columns[{names.index(n)}].__getitem__, last.values())" for n in used]
+    left += [f"x{n}" for n in cells.values()]
+    right += [f"a{n}" for n in cells.values()]
+    if sorted(values) == sorted(left):
+        return f"zip({', '.join(right[left.index(value)] for value in values)})"
+    left, right = ["ts", *left], ["map(stamps.__getitem__, last.values())", *right]
+    made = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+    return f"[{made} for {', '.join(left)} in zip({', '.join(right)})]"
