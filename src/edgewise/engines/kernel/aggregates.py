@@ -24,7 +24,7 @@ class AggCode:
     add: tuple[str, ...]
     subtract: tuple[str, ...]
     value: str
-    forever: bool = False  # survives a reset
+    forever: bool = False  # outlives the rows of its group
 
 
 def aggregate(agg: Agg, args: tuple[str, ...], at: int) -> AggCode:
@@ -165,9 +165,15 @@ _MAKERS: dict[str, Callable[[Agg, tuple[str, ...], int], AggCode]] = {
 
 
 def leave(queue: deque[Any], value: Any) -> None:
-    """First in, first out: what leaves is the head, or a better value already pushed it out."""
+    """What leaves is the head, where rows leave in the order they came; else the first like it.
+
+    A value that a better one pushed out is not in here, and does not come back when that one
+    leaves first (sorted windows, sessions by key): so the original counts.
+    """
     if queue and queue[0] == value:
         queue.popleft()
+    elif value in queue:
+        queue.remove(value)
 
 
 def spread_add(cells: list[Any], value: float) -> None:

@@ -86,6 +86,7 @@ class JoinQuery(QueryCode):
     def write(self) -> None:
         self.output.write()
         select = self.selector(only_current=False)
+        select.uneven = True
         self.select_function(select, (), "")
         for side in self.sides:
             if side.side.kind is StoreKind.STREAM:
@@ -153,30 +154,29 @@ class JoinQuery(QueryCode):
                         w.line(f"{probe}(S, out)")
 
     def _probe(self, mine: Side, other: Side) -> None:
+        """What one event finds is a chunk of its own, selected once all have looked."""
         w = self.writer
         outer = self.source.kind is JoinKind.FULL or self.source.kind is (
             JoinKind.LEFT if mine.label == "l" else JoinKind.RIGHT
         )
         w.line()
         with w.block(f"def {self.name}_{mine.label}_probe(S, chunk)"):
-            w.line("out = []")
+            w.line("chunks = []")
             with w.block("for kind, ts, row in chunk"):
                 with w.block("if kind == 2"):
-                    w.line("out.append((2, ts, row))")
+                    w.line("chunks.append([(2, ts, row)])")
                     w.line("continue")
-                if outer:
-                    w.line("found = False")
+                w.line("out = []")
                 with w.block(f"for other_ts, other in {other.content}"):
                     if self.source.on is not None:
                         with w.block(f"if not {self._condition(mine, other, self.source.on)}"):
                             w.line("continue")
-                    if outer:
-                        w.line("found = True")
                     w.line(f"out.append((kind, ts, {self._joined(mine, 'other')}))")
                 if outer:
-                    with w.block("if not found"):
+                    with w.block("if not out"):
                         w.line(f"out.append((kind, ts, {self._joined(mine, None, other)}))")
-            with w.block("if out"):
+                w.line("chunks.append(out)")
+            with w.block("for out in chunks"), w.block("if out"):
                 w.line(f"{self.name}_select(S, out)")
 
     def _joined(self, mine: Side, found: str | None, other: Side | None = None) -> str:

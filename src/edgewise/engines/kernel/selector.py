@@ -31,6 +31,7 @@ class SelectorCode:
     tables: Tables
     keep_group: bool = False  # rows carry their group, for a rate limit that counts by group
     each_row: bool = False  # every row of a chunk comes out, not only the last
+    uneven: bool = False  # what leaves need not be what came: joins look at what is there then
     aggs: dict[Agg, AggCode] = field(default_factory=dict)
 
     @property
@@ -87,8 +88,7 @@ class SelectorCode:
         self.writer.line("G[0] = 0")
         for code in self.aggs.values():
             for i, start in enumerate(code.start):
-                if not code.forever:
-                    self.writer.line(f"G[{at + i}] = {start}")
+                self.writer.line(f"G[{at + i}] = {start}")
             at += len(code.start)
 
     def start_cells(self) -> str:
@@ -257,7 +257,8 @@ class SelectorCode:
     def _forget(self) -> None:
         if any(code.forever for code in self.aggs.values()):
             return
-        with self.writer.block("if not G[0]"):
+        empty = f"G[1:] == {self.start_cells()}[1:]" if self.uneven else "not G[0]"
+        with self.writer.block(f"if {empty}"):
             self.writer.line("del groups[group]")
 
     def after_loop(self, deliver: str) -> None:

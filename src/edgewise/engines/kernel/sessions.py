@@ -40,6 +40,8 @@ class Session(Window):
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         key = row[self.place] if self.place is not None else ""
+        if key is None:
+            return  # as in a partition
         cells = state[self.cell]
         if not cells:
             cells += ({}, {})
