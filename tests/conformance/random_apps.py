@@ -179,8 +179,8 @@ def joins(dice):
     )
 
 
-def link(dice, n, names):
-    """A filter of the n-th element that may look back."""
+def link(dice, names):
+    """A filter of an element that may look back."""
     options = ["", f"[v > {dice.randint(0, 4)}]", f"[k == '{dice.choice(KEYS)}']"]
     if names:
         back = dice.choice(names)
@@ -203,7 +203,8 @@ def chain(dice, joint, *, counts=True):
             )
             some = [c for c in some if c not in OPTIONAL or 0 < n < size - 1]
             count = dice.choice(some)
-        texts.append(f"{name}={stream}{link(dice, n, names)}{count}")
+        back = "" if sequence and dice.random() < 0.5 else link(dice, names)
+        texts.append(f"{name}={stream}{back}{count}")
         if count:
             items += [f"{name}[0].v as v{n}a", f"{name}[1].v as v{n}b", f"{name}[last].k as k{n}"]
         else:
@@ -231,10 +232,10 @@ def sequences(dice):
 
 def logical(dice):
     both = dice.choice(["and", "or"])
-    left, right = f"e1=S{link(dice, 1, [])}", f"e2=T{link(dice, 2, [])}"
+    left, right = f"e1=S{link(dice, [])}", f"e2=T{link(dice, [])}"
     every = maybe(dice, "every ", 0.7)
     within = maybe(dice, " within 70 millisec", 0.3)
-    last = dice.choice([f"-> e3=S{link(dice, 3, [])}", ""])
+    last = dice.choice([f"-> e3=S{link(dice, [])}", ""])
     picked = "e0.v as v0, e1.v as v1, e2.v as v2" + (", e3.v as v3" if last else "")
     return (
         f"@info(name='q') from {every}e0=S[v > 2] -> {left} {both} {right} {last}{within} "
@@ -244,11 +245,11 @@ def logical(dice):
 
 def absence(dice):
     every = maybe(dice, "every ", 0.8)
-    absent = f"not T{link(dice, 0, [])} for {dice.choice([10, 30, 60])} millisec"
+    absent = f"not T{link(dice, [])} for {dice.choice([10, 30, 60])} millisec"
     form = dice.choice([
-        f"{every}e1=S{link(dice, 1, [])} -> {absent}",
-        f"{absent} -> e1=S{link(dice, 1, [])}",
-        f"{every}e1=S{link(dice, 1, [])} -> not T{link(dice, 0, [])} and e2=S[v > 5]",
+        f"{every}e1=S{link(dice, [])} -> {absent}",
+        f"{absent} -> e1=S{link(dice, [])}",
+        f"{every}e1=S{link(dice, [])} -> not T{link(dice, [])} and e2=S[v > 5]",
         f"{every}e1=S[v > 3] -> {absent} -> e2=S[v < 3]",
     ])  # fmt: skip
     picked = "e1.v as a, e2.v as c" if "e2=" in form else "e1.v as a, e1.k as k"

@@ -48,3 +48,23 @@ def test_a_batch_is_forgotten_only_where_expired_rows_are_wanted(events, kept, s
     sent = [("A", 1000 + v, "x", v) for v in (1, 2, 3, 4)]
     found = play(query, [*sent, ("B", 1010, "x", 9)])
     assert [row[2] for row in found] == kept
+
+
+def test_what_one_event_finds_is_a_chunk_of_its_own():
+    query = (
+        "from A#window.time(50) as a unidirectional join B#window.length(2) as b "
+        "select count() as n insert expired events into O;"
+    )
+    events = [("B", 1000, "x", 1), ("A", 1010, "x", 1), ("A", 1010, "x", 2), 1100]
+    assert [row[2] for row in play(query, events)] == [1, 0]
+
+
+def test_a_group_stays_while_any_of_its_sums_holds_something():
+    query = (
+        "from A#window.time(50) as a left outer join B#window.time(50) as b "
+        "select a.k as k, count() as n, sum(b.v) as s group by a.k insert all events into O;"
+    )
+    events = [("B", 1013, "y", None), ("A", 1016, "y", 1), ("B", 1125, "y", -3),
+              ("A", 1145, "y", 6), 1300]  # fmt: skip
+    gone = [row[2:] for row in play(query, events) if row[1] == "-"]
+    assert gone == [("y", 0, None), ("y", -1, None), ("y", -1, None), ("y", -2, None)]

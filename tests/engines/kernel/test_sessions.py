@@ -68,3 +68,9 @@ def test_a_join_meets_a_session_when_it_leaves():
     assert rows(running) == []
     feed(running, [1100])
     assert [row[1:] for row in rows(running)] == [("-", 1, 2)]
+
+
+def test_an_event_without_a_key_belongs_to_no_session():
+    query = "from A#window.session(10, k) select v insert all events into O;"
+    found = play(query, [("A", 1100, None, 1), ("A", 1101, "x", 2), 1200])
+    assert [row[2] for row in found] == [2, 2]
