@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.edge.pace import UNLIMITED, Budget
+from edgewise.edge.pace import BELOW_MAX, UNLIMITED, Budget, Drain
 
 SECOND = 1_000_000
 
@@ -41,3 +41,43 @@ def test_no_budget_is_no_limit():
         UNLIMITED,
         0,
     )
+
+
+@given(st.integers(2_000, 1_000_000), st.integers(0, 60_000))
+def test_what_a_link_carries_is_learned_and_the_pile_below_goes(link, pile):
+    """A link that drains `link` bytes/s under a sender that always has more."""
+    drain, written, below, now, step = Drain(0), pile, pile, 0, 250_000
+    room = 16_384  # what the kernel takes before it says stop
+    depths = []
+    for _ in range(400):
+        now += step
+        offered = drain.bytes_per_s * step // 1_000_000 if drain.bytes_per_s else 10**9
+        sent = max(0, min(offered, room + link * step // 1_000_000 - below))
+        written += sent
+        below = max(0, below + sent - link * step // 1_000_000)
+        drain.observe(written, below, now)
+        depths.append(below)
+    late = sorted(depths[200:])
+    assert late[len(late) // 2] <= max(BELOW_MAX, link // 8)
+    assert written - below >= 0.75 * link * 100
+
+
+def test_a_limit_that_is_not_used_is_lifted():
+    drain = Drain(0)
+    drain.observe(100_000, 50_000, 5_000_000)
+    assert drain.bytes_per_s == 0  # a rest says nothing
+    drain.observe(125_000, 50_000, 5_500_000)
+    assert drain.bytes_per_s == 40_000
+    drain.observe(135_000, 0, 6_000_000)
+    assert drain.bytes_per_s == 50_000
+    drain.observe(136_000, 0, 6_500_000)
+    assert drain.bytes_per_s == 0
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(0, 10**6))
+def test_another_rate_gives_nothing_away(first, second, spent):
+    budget = Budget(first, 0, 0)
+    budget.spend(spent, 0)
+    left = budget.bytes_left(0)
+    budget.retune(second, 0, 0)
+    assert budget.bytes_left(0) <= left

@@ -273,3 +273,28 @@ def test_an_acknowledgement_measures_the_age_of_what_it_covers():
     talk.say(frames.Ack(4), 7000)
     assert talk.ages == [("a", 4000), ("a", 5000)]
     assert talk.session.age_us == 5000
+
+
+def test_a_budget_is_learned_from_the_link_and_only_where_there_is_a_choice():
+    talk = Talk()
+    talk.fanout.publish("a", {"v": 0}, now_us=0, offset=0, at_us=5)
+    talk.say(frames.Subscribe(1, "a"))
+    session, now = talk.session, 10_000 * MS
+    session.learn(100_000, now)
+    assert session.outbox.budget is None
+    for i in range(1, 9):
+        now += 250 * MS
+        for j in range(3):
+            talk.fanout.publish("a", {"v": i * 3 + j}, now_us=now, offset=i * 3 + j, at_us=now)
+        session.take(10**9, now)
+        session.learn(100_000, now)
+    assert session.drain.bytes_per_s > 0
+    assert session.outbox.budget is not None
+    talk.say(frames.Pace(5_000, 0), now)
+    assert session.outbox.budget.bytes_left(now) <= 5_000
+    for _ in range(2):
+        now += 250 * MS
+        session.learn(0, now)
+    talk.say(frames.Pace(0, 0), now)
+    assert session.drain.bytes_per_s == 0
+    assert session.outbox.budget is None

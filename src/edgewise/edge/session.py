@@ -15,7 +15,7 @@ from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, Principal
 from edgewise.edge.merge import window
-from edgewise.edge.pace import Budget
+from edgewise.edge.pace import Budget, Drain
 from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, Topic
 from edgewise.errors import ProtocolError, SetupError
@@ -67,6 +67,9 @@ class Session:
         self._subscriptions: dict[int, tuple[str, ...]] = {}
         self._asked: dict[int, Done] = {}
         self._asks = 0
+        self.drain = Drain(now_us)
+        self._declared = (0, 0)  # bytes/s and updates/s that the client asked for
+        self._conflated = 0
         self._trusted: Topic | None = None  # where this principal may publish, asked last
 
     @property
@@ -182,7 +185,8 @@ class Session:
             return
         self.outbox.may_read = self.principal.may_read
         self.client = frame.options.client[:64]
-        self._pace_to(frame.options.bytes_per_s, frame.options.updates_per_s, now_us)
+        self._declared = (frame.options.bytes_per_s, frame.options.updates_per_s)
+        self._set_pace(now_us)
         limits = frames.Limits(
             frame_bytes=config.frame_bytes_max,
             subscriptions=config.subscriptions_max,
@@ -237,15 +241,28 @@ class Session:
             self.outbox.resume(slot, frame.epoch, frame.to)
 
     def _pace(self, frame: frames.Pace, now_us: int) -> None:
-        self._pace_to(frame.bytes_per_s, frame.updates_per_s, now_us)
+        self._declared = (frame.bytes_per_s, frame.updates_per_s)
+        self._set_pace(now_us)
 
-    def _pace_to(self, bytes_per_s: int, updates_per_s: int, now_us: int) -> None:
-        """The tighter of what the client wants and what its principal may."""
-        own, most = (bytes_per_s, updates_per_s), self.principal
-        granted = (most.bytes_per_s, most.updates_per_s)
-        pairs = zip(own, granted, strict=True)
-        tight = [min((n for n in pair if n > 0), default=0) for pair in pairs]
-        budget = Budget(tight[0], tight[1], now_us)
+    def learn(self, below: int, now_us: int) -> None:
+        """`below` bytes wait under us. Only where there is a choice: something was conflated."""
+        outbox = self.outbox
+        if outbox.conflated == self._conflated and not self.drain.bytes_per_s:
+            return
+        self._conflated = outbox.conflated
+        before = self.drain.bytes_per_s
+        self.drain.observe(outbox.bytes_sent, below, now_us)
+        if self.drain.bytes_per_s != before:
+            self._set_pace(now_us)
+
+    def _set_pace(self, now_us: int) -> None:
+        """The tightest of what the client wants, its principal may and its link carries."""
+        most = self.principal
+        granted, learned = (most.bytes_per_s, most.updates_per_s), (self.drain.bytes_per_s, 0)
+        limits = zip(self._declared, granted, learned, strict=True)
+        tight = [min((n for n in three if n > 0), default=0) for three in limits]
+        budget = self.outbox.budget or Budget(0, 0, now_us)
+        budget.retune(tight[0], tight[1], now_us)
         self.outbox.budget = budget if budget.limited else None
 
     def _ping(self, frame: frames.Ping, now_us: int) -> None:

@@ -106,6 +106,7 @@ def session_record(session: Session, below: int, now_us: int) -> dict[str, Any]:
         "updates": outbox.updates_sent,
         "bytes": outbox.bytes_sent,
         "drain_bytes_per_s": round(outbox.bytes_sent / seconds),
+        "learned_bytes_per_s": session.drain.bytes_per_s,
         "bytes_below": below,
         "rtt_ms": round(session.rtt_us / 1000, 2),
         "age_ms": round(session.age_us / 1000, 1),

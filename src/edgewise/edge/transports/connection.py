@@ -139,6 +139,8 @@ class Connection(asyncio.Protocol):
         if session.closed is not None and now_us - session.heard_us > self._config.idle_ms * 1000:
             transport.abort()  # said goodbye long ago and still does not read
             return
+        if not session.outbox.idle or session.drain.bytes_per_s:
+            session.learn(self.unsent_bytes(), now_us)
         session.tick(now_us)
 
     def goodbye(self, code: Code) -> None:
