@@ -210,9 +210,8 @@ def test_new_sessions_are_refused_before_old_ones_suffer():
     async def scenario(edge, port):
         async with open_peer(port) as websocket:
             await subscribed(websocket)
-            with pytest.raises(Exception, match="503"):
-                async with open_peer(port):
-                    pass
+            async with open_peer(port) as late:
+                assert (await Peer(late).hear()).code == Code.OVERLOADED
             assert edge.stats.refused == 1
 
     with_edge(scenario, sessions_max=1)
@@ -305,3 +304,16 @@ def test_the_same_over_tls(tmp_path):
             assert (await peer.update()).value == {"v": 1}
 
     with_edge(scenario, tls=tls)
+
+
+def test_while_a_round_takes_too_long_newcomers_are_refused_and_later_welcome():
+    async def scenario(edge, port):
+        edge._spent_us = 2_000_000
+        assert edge.overloaded
+        async with open_peer(port) as late:
+            assert (await Peer(late).hear()).code == Code.OVERLOADED
+        edge._flush()
+        async with open_peer(port) as websocket:
+            await subscribed(websocket)
+
+    with_edge(scenario)

@@ -38,6 +38,7 @@ class EdgeConfig:
     poll_idle_ms: int = 30_000  # how long a session lives without a poll
 
     tick_ms: int = 10  # under load, the longest wait that lets updates share a write
+    overload_ms: int = 1_000  # a round of flushes that takes longer: newcomers are refused
     flush_bytes: int = 16 * 1024  # one write
     notsent_lowat: int = 16 * 1024  # bytes the kernel may hold unsent
     sweep_ms: int = 250  # how often expiry, silence and idleness are looked at

@@ -31,7 +31,7 @@ from edgewise.edge.session import Session
 from edgewise.edge.telemetry import Telemetry, session_record
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.connection import Connection
-from edgewise.edge.transports.emulated import PollCarrier, no_session, unpack
+from edgewise.edge.transports.emulated import PollCarrier, no_room, no_session, unpack
 from edgewise.edge.transports.http import Request, Response, problem
 from edgewise.edge.transports.websocket import Packer
 from edgewise.errors import ProtocolError, SetupError
@@ -82,6 +82,7 @@ class Edge:
         self.pack = Packer()
         self.tick_us = 0
         self._round_us = 0
+        self._spent_us = 0  # on the last round of flushes
         self.carriers: dict[Outbox, Carrier] = {}
         self._by_name: dict[str, Carrier] = {}
         self._open: set[Connection] = set()
@@ -195,6 +196,11 @@ class Edge:
         self.fanout.merges.register(merge, samples)
 
     @property
+    def overloaded(self) -> bool:
+        """Everybody gets less, evenly, and that takes too long: newcomers would make it worse."""
+        return self._spent_us > self.config.overload_ms * 1000
+
+    @property
     def sessions(self) -> list[Session]:
         return [c.session for c in self.carriers.values() if c.session is not None]
 
@@ -247,8 +253,8 @@ class Edge:
                 carrier.flush(now)
         # A quiet edge flushes at once; a busy one collects for a few rounds' worth of time.
         self._round_us = now_us()
-        spent_us = self._round_us - now
-        tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * spent_us)
+        self._spent_us = self._round_us - now
+        tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * self._spent_us)
         self.tick_us = tick_us if tick_us > QUIET_US else 0
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
@@ -328,7 +334,7 @@ class Edge:
             connection.waits_for.abandoned(connection)
 
     def open_session(self, carrier: Carrier) -> Session | None:
-        if len(self.carriers) >= self.config.sessions_max:
+        if len(self.carriers) >= self.config.sessions_max or self.overloaded:
             self._totals.refused += 1
             return None
         session = Session(secrets.token_urlsafe(16), self, now_us())
@@ -367,7 +373,7 @@ class Edge:
             carrier = PollCarrier(self.config, now_us())
             carrier.session = self.open_session(carrier)
             if carrier.session is None:
-                connection.respond(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"))
+                connection.respond(no_room())
                 return
         if request.path == "/poll" and isinstance(carrier, PollCarrier):
             connection.waits_for = carrier

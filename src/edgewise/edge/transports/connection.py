@@ -17,10 +17,10 @@ from typing import Protocol, cast
 
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.session import Session
-from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, pack_events
+from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, pack_events, turned_away
 from edgewise.edge.transports.http import BadRequest, Parser, Request, Response, problem
 from edgewise.edge.transports.websocket import Packer, WebSocket
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import MEANING, Code
 
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
 _SIOCOUTQ = 0x5411  # bytes the peer has not acknowledged, Linux
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         now = self._host.now_us()
         for message in websocket.receive(data):
             session.receive(message, now)
-        if websocket.judged:
+        if websocket.judged or websocket.too_large:
             self._judged(websocket, session)
         self._host.flush_due(now)
 
@@ -189,7 +189,8 @@ class Connection(asyncio.Protocol):
         """Become an event stream: the request's body was HELLO."""
         session = self._host.open_session(self)
         if session is None:
-            self.respond(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"))
+            self._write(EVENT_STREAM_HEAD + headers + b"\r\n" + pack_events([turned_away()]))
+            self._close_after_writing()
             return
         self.session, self._parser, self._pack = session, None, pack_events
         self._asked.clear()
@@ -229,18 +230,36 @@ class Connection(asyncio.Protocol):
             self._refuse(refused)
             return
         session = self._host.open_session(self)
-        if session is None:
-            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many sessions"))
-            return
-        self.session = session
         self._parser = None
         self._websocket = WebSocket(self._config.frame_bytes_max)
+        if session is None:
+            self._turn_away(self._websocket, head)
+            return
+        self.session = session
         self.data_received(head)
+
+    def _turn_away(self, websocket: WebSocket, head: bytes) -> None:
+        """A page cannot see why a handshake failed, so it is accepted, then told."""
+        websocket.receive(head)
+        self._send_protocol_bytes()
+        if websocket.accepted:
+            self._write(self._host.pack([turned_away()]))
+            websocket.close(Code.OVERLOADED, MEANING[Code.OVERLOADED])
+            self._send_protocol_bytes()
+        self._close_after_writing()
+
+    def _close_after_writing(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.close()
 
     def _judged(self, websocket: WebSocket, session: Session) -> None:
         """Something else than a plain message came."""
         if websocket.bad_text and session.closed is None:
             session.end(Code.BAD_FRAME, "a text message; frames are binary")
+        elif websocket.too_large and session.closed is None:
+            limit = self._config.frame_bytes_max
+            reason = f"a frame of {websocket.too_large} bytes; the limit is {limit}"
+            session.end(Code.FRAME_TOO_LARGE, reason)
         self._send_protocol_bytes()
 
     def _send_protocol_bytes(self) -> None:

@@ -20,7 +20,9 @@ import msgspec
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.session import Session
 from edgewise.edge.transports.http import Request, Response, problem
-from edgewise.wire.codes import Code
+from edgewise.wire import codec
+from edgewise.wire.codes import MEANING, Code
+from edgewise.wire.frames import Close
 
 FRAMES_MAX = 256  # in one POST
 EVENT_STREAM_HEAD = (
@@ -120,6 +122,15 @@ class PollCarrier:
         body = _pack(frames)
         self.bytes_sent += len(body)
         waiter.respond(Response(HTTPStatus.OK, body, MSGPACK))
+
+
+def turned_away() -> bytes:
+    """The only frame for a client whose session was not opened."""
+    return codec.encode(Close(Code.OVERLOADED, MEANING[Code.OVERLOADED]))
+
+
+def no_room() -> Response:
+    return Response(HTTPStatus.OK, _pack([turned_away()]), MSGPACK)
 
 
 def no_session(request: Request) -> Response:

@@ -73,6 +73,7 @@ class WebSocket:
         self._plain = False  # open, and between two messages
         self.accepted = False
         self.bad_text = False
+        self.too_large = 0  # bytes announced for one frame, above the limit; the rest is not read
         self.judged = False  # the library saw something: it may have bytes to send
 
     @property
@@ -95,6 +96,8 @@ class WebSocket:
 
     def _receive_any(self, data: bytes) -> list[bytes]:
         messages: list[bytes] = []
+        if self.too_large:
+            return messages
         if not self.accepted:
             head, end, data = data.partition(b"\r\n\r\n")
             self._judge(head + end, messages)
@@ -105,10 +108,14 @@ class WebSocket:
         at = 0
         while at < len(data) and not self.over:
             start, size = _extent(data, at)
-            if start + size > len(data) and size <= self._bytes_max:
+            if size > self._bytes_max:
+                # Not for the library to judge: our own code tells the client the limit.
+                self.too_large = size
+                return messages
+            if start + size > len(data):
                 break
             frame = data[at : start + size]
-            if frame[0] == _PLAIN and frame[1] & 0x80 and size <= self._bytes_max:
+            if frame[0] == _PLAIN and frame[1] & 0x80:
                 if self._parts:
                     self._judge(frame, messages)
                 else:
