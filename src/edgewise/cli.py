@@ -58,6 +58,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--retain-mb", type=int, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--retain-hours", type=float, default=0, help="of each log; 0 keeps all")
+    parser.add_argument("--archive-hours", type=float, help="ledgers as old as that to Parquet")
+    parser.add_argument("--archive-mb", type=int, help="sealed segments a log may keep as such")
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     _add_node_options(parser)
     parser.add_argument("--edge-host", default="", help="for clients, if not --host")
@@ -151,11 +153,17 @@ def _run(arguments: argparse.Namespace) -> None:
     import dataclasses
 
     from edgewise.log.api import LogConfig
+    from edgewise.node.archiver import ArchiveConfig
     from edgewise.node.run import run
 
     kept = LogConfig(
         retain_bytes=arguments.retain_mb * 1024 * 1024,
         retain_ms=int(arguments.retain_hours * 3_600_000),
+    )
+    age, size = arguments.archive_hours, arguments.archive_mb
+    archive = ArchiveConfig(
+        age_ms=None if age is None else int(age * 3_600_000),
+        bytes_max=None if size is None else size * 1024 * 1024,
     )
     tls = (arguments.tls_cert, arguments.tls_key) if arguments.tls_cert else None
     config = _node(arguments, arguments.app, arguments.data)
@@ -163,6 +171,7 @@ def _run(arguments: argparse.Namespace) -> None:
         dataclasses.replace(
             config,
             log=kept,
+            archive=archive,
             homes=tuple(arguments.log),
             edge_host=arguments.edge_host,
             jwt_key=arguments.jwt_key,

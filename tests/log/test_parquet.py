@@ -1,3 +1,4 @@
+import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -116,3 +117,21 @@ def test_spark_reads_the_file_as_it_is(log):
     assert frame.count() == expected.num_rows
     found = sorted(r["n"] for r in frame.select("n").where("n is not null").collect())
     assert found == sorted(n for n in expected.column("n").to_pylist() if n is not None)
+
+
+def test_other_tools_read_a_moved_ledger_as_it_is(log):
+    bases = segment_bases(log)[:-1]
+    before = everything(SegmentReader.open(log))
+    for base in bases:
+        move_to_parquet(log, base)
+    end = ParquetView(parquet_path(log, bases[-1])).footer.end
+    wanted = before.slice(0, end)
+    rows = f"read_parquet('{log}/*.parquet', filename=true, file_row_number=true)"
+    found = duckdb.sql(f"select * from {rows} order by filename, file_row_number")
+    own = found.to_arrow_table().select(wanted.column_names)
+    assert own.to_pylist() == wanted.to_pylist()
+    (counted,) = duckdb.sql(f"select count(*), max(_ts) from '{log}/*.parquet'").fetchall()
+    assert counted == (end, max(wanted.column("_ts").to_pylist()))
+    files = [parquet_path(log, base) for base in bases]
+    frame = pd.concat([pd.read_parquet(file) for file in files])
+    assert frame["_ts"].tolist() == wanted.column("_ts").to_pylist()

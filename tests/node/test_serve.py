@@ -7,8 +7,10 @@ import pytest
 
 from edgewise.errors import LogLocked, SetupError
 from edgewise.event.schema import Schema
+from edgewise.log.api import LogConfig
 from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.node import apps, serve
+from edgewise.node.archiver import ArchiveConfig
 from edgewise.node.serve import NodeConfig, mark
 from edgewise.node.terminal import Steps
 
@@ -56,3 +58,36 @@ def test_a_door_off_loopback_needs_a_key(tmp_path):
     assert away.door_config([]).authority("", "S").status == 401
     with pytest.raises(SetupError, match="cannot read"):
         NodeConfig(tmp_path, tmp_path, jwt_key=tmp_path / "none").edge_config()
+
+
+def test_a_node_moves_old_ledgers_of_all_logs_to_parquet_while_it_runs(tmp_path):
+    (tmp_path / "app.siddhi").write_text(
+        "define stream S (v int);\nfrom S select v insert into O;\n"
+    )
+    config = NodeConfig(
+        app=tmp_path / "app.siddhi",
+        data=tmp_path / "data",
+        log=LogConfig(segment_bytes_max=4_000),
+        archive=ArchiveConfig(age_ms=0),
+        tidy_every_s=0.01,
+    )
+    serving = serve.Serving(config, apps.load(config.app), Steps(io.StringIO()))
+
+    async def scenario():
+        for stream in ("S", "O"):
+            writer = await serving._open_log(serving.app.stream(stream))
+            for at in range(50):
+                mark(writer, at)
+            writer.close()
+        tidying = asyncio.create_task(serving._tidy())
+        async with asyncio.timeout(20):
+            while len(+serving.archiver.ledgers) < 2:  # noqa: ASYNC110  a thread counts
+                await asyncio.sleep(0.01)
+        tidying.cancel()
+        await asyncio.wait([tidying])
+
+    asyncio.run(scenario())
+    assert list(serving.layout.log("O").glob("*.parquet"))
+    reader = SegmentReader.open(serving.layout.log("S"))
+    assert reader.head().offset == 50
+    reader.close()

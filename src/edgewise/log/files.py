@@ -13,7 +13,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from edgewise.errors import LogLocked
@@ -43,6 +43,14 @@ def ledger_path(directory: Path, base: int) -> Path:
     moved = parquet_path(directory, base)
     segment = segment_path(directory, base)
     return moved if moved.exists() and not segment.exists() else segment
+
+
+def ledger_bytes(directory: Path, base: int) -> int:
+    """Also while another process moves it to Parquet, which leaves one of the two at any time."""
+    for path in (ledger_path(directory, base), parquet_path(directory, base)):
+        with suppress(FileNotFoundError):
+            return path.stat().st_size
+    return 0
 
 
 def segment_bases(directory: Path) -> list[int]:

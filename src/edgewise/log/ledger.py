@@ -95,11 +95,23 @@ def _sealed(directory: Path, base: int) -> Ledger:
     )  # fmt: skip
 
 
+def due_for_archive(
+    directory: Path, now_ms: int, age_ms: int | None, bytes_max: int | None = None
+) -> list[Ledger]:
+    """Segments sealed longer than `age_ms` ago, and the oldest of those above `bytes_max`."""
+    sealed = [e for e in ledgers(directory) if e.sealed and e.home == "segment"]
+    total = sum(ledger.bytes for ledger in sealed)
+    due = []
+    for ledger in sealed:
+        old = age_ms is not None and ledger.sealed_ms <= now_ms - age_ms
+        if not old and (bytes_max is None or total <= bytes_max):
+            break
+        due.append(ledger)
+        total -= ledger.bytes
+    return due
+
+
 def archive(directory: Path, now_ms: int, age_ms: int) -> int:
     """Move ledgers that were sealed longer than `age_ms` ago to Parquet; answers how many."""
-    old = [
-        ledger
-        for ledger in ledgers(directory)
-        if ledger.sealed and ledger.home == "segment" and ledger.sealed_ms <= now_ms - age_ms
-    ]
-    return sum(move_to_parquet(directory, ledger.first) for ledger in old)
+    due = due_for_archive(directory, now_ms, age_ms)
+    return sum(move_to_parquet(directory, ledger.first) for ledger in due)

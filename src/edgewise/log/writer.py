@@ -23,7 +23,7 @@ from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.files import (
     FULL_ERRORS,
     give_back_lock,
-    ledger_path,
+    ledger_bytes,
     make_directory,
     parquet_path,
     segment_bases,
@@ -142,7 +142,7 @@ class SegmentWriter:
         with self._disk:
             self._usable()
             bases = segment_bases(self.directory)
-            sizes = [ledger_path(self.directory, b).stat().st_size for b in bases]
+            sizes = [ledger_bytes(self.directory, b) for b in bases]
             total, drop = sum(sizes), 0
             for at, base in enumerate(bases[:-1]):
                 large = config.retain_bytes and total > config.retain_bytes

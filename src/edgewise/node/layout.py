@@ -12,7 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.log.places import broker_and_topic
 from edgewise.node.homes import Homes
+from edgewise.plan.nodes import App
 
 RETAIN_EVERY_S = 60.0  # how often each owner of a log lets old segments go
 
@@ -28,6 +30,11 @@ class Layout:
 
     def log(self, stream: str) -> Path:
         return self.data / "log" / stream
+
+    def directories(self, app: App) -> dict[str, Path]:
+        """The logs of an app that live in files, by stream."""
+        places = {s.name: self.place(s.name) for s in (*app.inputs, *app.outputs)}
+        return {n: Path(place) for n, place in places.items() if not broker_and_topic(place)[0]}
 
     def checkpoint(self, app: str) -> Path:
         return self.data / "checkpoint" / app

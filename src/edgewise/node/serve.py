@@ -31,6 +31,7 @@ from edgewise.log.api import CLOCK_NONE, LogConfig, LogReader, LogWriter
 from edgewise.log.patient import PatientReader
 from edgewise.log.places import open_reader, open_writer
 from edgewise.node import apps
+from edgewise.node.archiver import ArchiveConfig, Archiver
 from edgewise.node.children import STEADY_S, Child, backoff_s
 from edgewise.node.ends import Ends
 from edgewise.node.homes import Homes
@@ -63,6 +64,8 @@ class NodeConfig:
     master: str = "local[*]"
     partitions: int = 2
     log: LogConfig = LogConfig()
+    archive: ArchiveConfig = ArchiveConfig()
+    tidy_every_s: float = RETAIN_EVERY_S
     homes: tuple[str, ...] = ()  # of logs outside the data directory, see `node.homes`
     assets: tuple[tuple[str, Path], ...] = ()
     edge_host: str = ""  # as `host` unless said; off loopback it needs `jwt_key`
@@ -113,6 +116,7 @@ class Serving:
         self.writers: dict[str, LogWriter] = {}
         self.door: HttpDoor | None = None
         config.validate()
+        self.archiver = Archiver(config.archive, self.layout.directories(loaded.app))
         self.edge = Edge(config.edge_config())
         register_aggregates(self.edge.fanout.merges)
         self.feeds: list[Feed] = []
@@ -164,7 +168,7 @@ class Serving:
     async def promote(self) -> None:
         doors = await asyncio.to_thread(self._door_writers)
         self.door = HttpDoor(doors, WallClock(), self.config.door_config(self.ends.sources))
-        self.door.more_metrics = lambda: engine_metrics(self.progress)
+        self.door.more_metrics = lambda: engine_metrics(self.progress) + self.archiver.metrics()
         self.http_port = await self.door.start(self.config.host, self.config.http_port)
         scheme = "https" if self.config.tls else "http"
         for name in self.writers:
@@ -175,7 +179,7 @@ class Serving:
         self.steps.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
         self.edge.publish("$sys/app", {"name": self.app.name}, offset=0, at_us=0)
         self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time())
-        self.spawn(self._watch_doors(), self._retain())
+        self.spawn(self._watch_doors(), self._tidy())
 
     def _door_writers(self) -> dict[str, LogWriter]:
         """The input logs as doors see them: where ids are declared, each is appended once."""
@@ -314,13 +318,16 @@ class Serving:
             for reader in readers.values():
                 reader.close()
 
-    async def _retain(self) -> None:
+    async def _tidy(self) -> None:
+        """Retention of the logs we write, and old ledgers of all logs to Parquet."""
         while True:
-            await asyncio.sleep(RETAIN_EVERY_S)
+            await asyncio.sleep(self.config.tidy_every_s)
             now_ms = WallClock().now_us() // 1000
             for writer in self.writers.values():
                 with suppress(LogError):  # a broker that is away is told by the doors
                     await asyncio.to_thread(writer.retain, now_ms)
+            if self.config.archive.wanted:
+                await asyncio.to_thread(self.archiver.run, now_ms)
 
 
 def _mark_next(writer: LogWriter, reader: LogReader) -> None:
