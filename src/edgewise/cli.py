@@ -241,7 +241,9 @@ def _explain(arguments: argparse.Namespace) -> None:
     if arguments.code:
         from edgewise.engines.kernel import compile_kernel
         from edgewise.plan.rules.keys import split
+        from edgewise.plan.rules.order import rewrite
 
+        app = rewrite(app)
         for fragment in split(app):
             print(f"# fragment {fragment.name}\n{compile_kernel(app, fragment).source}")
         return

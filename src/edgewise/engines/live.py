@@ -36,6 +36,7 @@ from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.order import rewrite
 
 STEP_ROWS_MAX = 20_000
 STEPS_KEPT = 4
@@ -53,7 +54,7 @@ class LiveApp:
         checkpoint: Path,
         rows_max: int = STEP_ROWS_MAX,
     ) -> None:
-        self.app = app
+        self.app = app = rewrite(app)
         self.rows_max = rows_max
         self.fragments = split(app)
         self.inputs = Inputs({s.name: str(logs[s.name]) for s in app.inputs})

@@ -13,6 +13,7 @@ from edgewise.plan.durations import spell
 from edgewise.plan.nodes import App, InsertInto, Query, QueryOutput, Select, streams_of
 from edgewise.plan.rules.bounds import Bound, bounds
 from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.order import rewrite
 from edgewise.plan.text import show, show_input
 
 NO_NOTES: Mapping[str, tuple[str, ...]] = {}
@@ -57,6 +58,7 @@ class Outline:
 
 def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outline:
     """What there is to say about a plan; `notes` adds lines to queries by name."""
+    app = rewrite(app)
     queries, held = {q.name: q for q in app.queries}, bounds(app)
     fragments = tuple(
         FragmentOutline(

@@ -17,6 +17,7 @@ from edgewise.event.event import Event
 from edgewise.event.types import AttrType
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, OnDemandQuery
+from edgewise.plan.rules.order import rewrite
 
 
 class Embedded:
@@ -35,7 +36,7 @@ class Embedded:
         *,
         as_sent: bool = False,
     ) -> None:
-        self.app = app
+        self.app = app = rewrite(app)
         self.as_sent = as_sent
         fragment = Fragment(app.name, tuple(q.name for q in app.queries))
         self.kernel = compile_kernel(app, fragment, taps, as_sent=as_sent)

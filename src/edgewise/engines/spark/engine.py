@@ -47,6 +47,7 @@ from edgewise.log.api import LogWriter
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.order import rewrite
 
 SMALL_BATCH_ROWS = 50_000  # up to here the driver is faster than a shuffle and its tasks
 PARTITIONS_MAX = 1024
@@ -95,7 +96,7 @@ class SparkApp:
         start: int | None = None,
     ) -> None:
         self.spark = spark
-        self.app = app
+        self.app = app = rewrite(app)
         self.fragments = split(app)
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
         self.writers = writers

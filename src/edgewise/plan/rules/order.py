@@ -1,4 +1,7 @@
-"""The rewrite rules in the order they are applied."""
+"""The rewrite rules in the order they are applied.
+
+Every engine and `explain` start with `rewrite`, so what is explained is what runs.
+"""
 
 from __future__ import annotations
 

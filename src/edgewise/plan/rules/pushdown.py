@@ -4,14 +4,15 @@
     filter of a query   into the inner query it reads, where that is a plain selection
     true                away; a filter that is always true filters nothing
 
-Streams that others can see are never changed: rows must come out as they were written.
+Only conditions that give the same answer whenever they are asked are moved: no functions, tables
+or times. Streams that others can see are never changed: rows must come out as they were written.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from edgewise.plan.exprs import Agg, Expr, Field, walk
+from edgewise.plan.exprs import Agg, Call, Expr, Field, InTable, SlotTime, walk
 from edgewise.plan.nodes import App, Filter, Query, StreamInput
 from edgewise.plan.rules.fold import TRUE
 from edgewise.plan.rules.rewriting import map_query
@@ -22,10 +23,11 @@ INDEPENDENT = frozenset({"time", "delay"})
 def push_filters(app: App) -> App:
     queries = {q.name: _own_window(_without_true(q)) for q in app.queries}
     anonymous = {s.name for s in app.streams if s.anonymous}
+    writers = {q.output.target: q.name for q in app.queries}
     for query in list(queries.values()):
         source = query.input
         if isinstance(source, StreamInput) and source.stream in anonymous:
-            _into_inner(queries, query, source)
+            _into_inner(queries, query, source, writers[source.stream])
     return replace(app, queries=tuple(queries[q.name] for q in app.queries))
 
 
@@ -43,18 +45,25 @@ def _own_window(query: Query) -> Query:
         return query
     if source.window.name not in INDEPENDENT:
         return query
-    if not all(isinstance(h, Filter) for h in source.after):
+    if not all(isinstance(h, Filter) and _steady(h.condition) for h in source.after):
         return query
     moved = replace(source, before=(*source.before, *source.after), after=())
     return replace(query, input=moved)
 
 
-def _into_inner(queries: dict[str, Query], outer: Query, source: StreamInput) -> None:
+def _steady(expr: Expr) -> bool:
+    """Whether it depends on the event's own attributes alone."""
+    return not any(isinstance(n, Call | InTable | SlotTime) for n in walk(expr))
+
+
+def _into_inner(queries: dict[str, Query], outer: Query, source: StreamInput, writer: str) -> None:
     """Filters of the outer query, in the inner one's own terms, behind its own filters."""
-    inner = next((q for q in queries.values() if q.output.target == source.stream), None)
-    if inner is None or not isinstance(inner.input, StreamInput) or not _plain(inner):
+    inner = queries[writer]
+    if not isinstance(inner.input, StreamInput) or not _plain(inner):
         return
-    if not all(isinstance(h, Filter) for h in source.before):
+    if not all(isinstance(h, Filter) and _steady(h.condition) for h in source.before):
+        return
+    if not all(_steady(item.expr) for item in inner.select.items):
         return
     meaning = {item.name: item.expr for item in inner.select.items}
 

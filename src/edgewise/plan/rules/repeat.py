@@ -61,22 +61,23 @@ def own_repeats(app: App, query: Query) -> Repeats:
 def repeats(app: App) -> dict[str, Repeats]:
     """By name of query, with everything upstream: no row is better than what it is made from."""
     found = {q.name: own_repeats(app, q) for q in app.queries}
+    streams: dict[str, Repeats] = {}
     for _ in app.queries:  # a chain has at most as many links as there are queries
-        streams = _by_stream(app, found)
+        before = dict(found)
         for query in app.queries:
             read = [streams.get(name, BEST) for name in streams_of(query.input)]
-            found[query.name] = min((found[query.name], *read), key=lambda r: r.level)
+            worst = min((found[query.name], *read), key=_level)
+            found[query.name] = worst
+            if isinstance(query.output, InsertInto):
+                target = query.output.target
+                streams[target] = min(streams.get(target, BEST), worst, key=_level)
+        if found == before:
+            break
     return found
 
 
-def _by_stream(app: App, found: dict[str, Repeats]) -> dict[str, Repeats]:
-    streams: dict[str, Repeats] = {}
-    for query in app.queries:
-        if isinstance(query.output, InsertInto):
-            name = query.output.target
-            both = (streams.get(name, BEST), found[query.name])
-            streams[name] = min(both, key=lambda r: r.level)
-    return streams
+def _level(repeats: Repeats) -> Repeat:
+    return repeats.level
 
 
 def _never_forgets(app: App, query: Query) -> str:

@@ -79,7 +79,9 @@ def _input(query_input: QueryInput, rewrite: Rewrite) -> QueryInput:
         case JoinInput():
             on = None if query_input.on is None else rewrite(query_input.on)
             left, right = (_side(s, rewrite) for s in (query_input.left, query_input.right))
-            return replace(query_input, left=left, right=right, on=on)
+            within = tuple(rewrite(w) for w in query_input.within)
+            per = None if query_input.per is None else rewrite(query_input.per)
+            return replace(query_input, left=left, right=right, on=on, within=within, per=per)
         case StateInput():
             return replace(query_input, state=_state(query_input.state, rewrite))
 
