@@ -17,8 +17,9 @@ _POWER = r"(?:[eE][-+]?\d+)"
 # A letter that ends a number must end the word too: `5d` is a double, `5days` is five days.
 _TOKEN = re.compile(
     rf"""
-    (?P<SPACE>[ \t\r\n\v\f]+)
-  | (?P<COMMENT>--[^\r\n]*|/\*(?s:.*?)(?:\*/|\Z))
+    [ \t\r\n\v\f]*+
+  (?:
+    (?P<COMMENT>--[^\r\n]*|/\*(?s:.*?)(?:\*/|\Z))
   | (?P<WORD>[A-Za-z_][A-Za-z0-9_]*)
   | (?P<QUOTED>`[^`\n]+`)
   | (?P<FLOAT>{_DECIMAL}{_POWER}?[fF](?![A-Za-z0-9_]))
@@ -29,7 +30,9 @@ _TOKEN = re.compile(
   | (?P<STRING>'[^'"\r\n]*'|"[^"\r\n]*")
   | (?P<SCRIPT>\{{)
   | (?P<OP>\.\.\.|->|<=|>=|==|!=|[:;.()\[\],=*+?\-/%<>@\#!])
-    """,
+  | (?P<BLANK>\Z)
+  | (?P<UNKNOWN>(?s:.))
+  )""",
     re.VERBOSE,
 )
 _KINDS = {kind.name: kind for kind in Kind}
@@ -48,22 +51,24 @@ def tokenize(report: Report) -> tuple[list[Token], list[Comment]]:
     tokens: list[Token] = []
     comments: list[Comment] = []
     position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            position = _skip_unknown(text, position, report, tokens)
-            continue
-        group, found, position = match.lastgroup, match.group(), match.end()
+    read = _TOKEN.match
+    while match := read(text, position):
+        group = match.lastgroup
+        assert group is not None
+        found, (start, position) = match[group], match.span(group)
         if group == "WORD":
-            tokens.append(Token(Kind.WORD, found, match.start(), position, found.lower()))
+            tokens.append(Token(Kind.WORD, found, start, position, found.lower()))
         elif group == "COMMENT":
-            comments.append(Comment(found, match.start(), position))
+            comments.append(Comment(found, start, position))
         elif group == "SCRIPT":
-            position = _script_end(text, match.start(), report)
-            body = text[match.start() + 1 : position - 1]
-            tokens.append(Token(Kind.SCRIPT, body, match.start(), position))
-        elif group != "SPACE":
-            tokens.append(_plain(str(group), found, match.span()))
+            position = _script_end(text, start, report)
+            tokens.append(Token(Kind.SCRIPT, text[start + 1 : position - 1], start, position))
+        elif group == "UNKNOWN":
+            position = _skip_unknown(text, start, report, tokens)
+        elif group == "BLANK":
+            break
+        else:
+            tokens.append(_plain(group, found, (start, position)))
     tokens.append(Token(Kind.END, "", len(text), len(text)))
     return tokens, comments
 

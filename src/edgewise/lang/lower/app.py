@@ -33,7 +33,8 @@ def lower_app(
 ) -> nodes.App:
     """The plan of a tree; worth something only if the report holds no errors."""
     scripts = script_functions(report, tree.definitions)
-    functions = functions.with_(*(row for _, row in scripts))
+    if scripts:
+        functions = functions.with_(*(row for _, row in scripts))
     symbols, planned = Symbols(report), Planned()
     draft = Draft(report, symbols, functions, planned, lower_inner, "", stream_functions)
     stores = Stores(functions=[script for script, _ in scripts])
