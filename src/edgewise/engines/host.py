@@ -10,7 +10,7 @@ import itertools
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,9 @@ class Job:
     streams: tuple[str, ...]  # what `_stream` counts: all inputs of the app
     taps: tuple[str, ...] = ()  # queries whose own rows are wanted too, as the stream `@name`
     start: int | None = None  # when the app began: absence counts from there
+    reads: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # of a stream, where not all
 
     @property
     def outputs(self) -> tuple[Stream, ...]:
@@ -207,10 +210,14 @@ def runs(job: Job, batch: Any) -> Iterator[Run]:
         rows = batch.slice(start, end - start)
         index = int(streams[start])
         stream = job.app.stream(job.streams[index])
+        names = stream.schema.names
+        read, unread = job.reads.get(stream.name, names), [None] * len(rows)
         yield Run(
             stream=stream.name,
             ts=rows.column(TS).to_pylist(),
-            columns=[rows.column(f"s{index}_{n}").to_pylist() for n in stream.schema.names],
+            columns=[
+                rows.column(f"s{index}_{n}").to_pylist() if n in read else unread for n in names
+            ],
             offset=rows.column(OFFSET).to_pylist(),
             clock=rows.column(CLOCK).to_pylist(),
             at=rows.column(AT).to_pylist(),
@@ -262,12 +269,12 @@ def fit(table: Any, schema: Any) -> Any:
     """A table with a log's column names as one record batch of exactly the log's schema."""
     defaults: dict[str, Any] = {KIND: pa.scalar(0, pa.int8()), AT: pa.scalar(0, pa.int64())}
     columns: list[Any] = []
-    for field in schema:
-        if field.name in table.column_names:
-            columns.append(pc.cast(table.column(field.name), field.type))
-        elif field.name in defaults:
-            columns.append(pa.chunked_array([pa.repeat(defaults[field.name], table.num_rows)]))
+    for wanted in schema:
+        if wanted.name in table.column_names:
+            columns.append(pc.cast(table.column(wanted.name), wanted.type))
+        elif wanted.name in defaults:
+            columns.append(pa.chunked_array([pa.repeat(defaults[wanted.name], table.num_rows)]))
         else:
-            raise SetupError(f"the log needs the column '{field.name}', the table has none")
+            raise SetupError(f"the log needs the column '{wanted.name}', the table has none")
     whole = pa.Table.from_arrays(columns, schema=schema).combine_chunks()
     return whole.to_batches()[0]

@@ -37,6 +37,7 @@ from edgewise.log.files import sync_directory
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.keys import split
 from edgewise.plan.rules.order import rewrite
+from edgewise.plan.rules.projection import reads
 
 STEP_ROWS_MAX = 20_000
 STEPS_KEPT = 4
@@ -57,6 +58,7 @@ class LiveApp:
         self.app = app = rewrite(app)
         self.rows_max = rows_max
         self.fragments = split(app)
+        self._reads = {f.name: reads(app, f) for f in self.fragments}
         self.inputs = Inputs({s.name: str(logs[s.name]) for s in app.inputs})
         self.writers = writers
         self.checkpoint = checkpoint
@@ -112,6 +114,7 @@ class LiveApp:
                 clock=cut.clock,
                 state_root=str(self.checkpoint / "state" / fragment.name),
                 streams=tuple(self.inputs.paths),
+                reads=self._reads[fragment.name],
             )
             mine = _of(whole, [job.streams.index(s) for s in fragment.inputs])
             table = run_part(job, 0, mine.to_batches())

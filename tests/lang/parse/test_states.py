@@ -75,3 +75,6 @@ def test_what_is_wrong():
     assert problems(start + "a=A#window.length(1) -> A" + end) == [
         "a pattern element takes no window"
     ]
+    assert problems(start + "(from A return) -> A" + end) == [
+        "a pattern element is a stream, no query"
+    ]

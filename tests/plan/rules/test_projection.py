@@ -1,7 +1,8 @@
 import pytest
 
 from edgewise.lang import compile_app
-from edgewise.plan.rules.projection import needed
+from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.projection import needed, reads
 
 DEFINE = "define stream A (k string, v int, w int, o object); define stream B (k string, v int);"
 
@@ -19,8 +20,31 @@ DEFINE = "define stream A (k string, v int, w int, o object); define stream B (k
         ),
         ("from A#log() select k", {"A": ("k", "v", "w", "o")}),
         ("from A select k order by v", {"A": ("k", "v")}),
+        ("from A#window.frequent(2) select k", {"A": ("k", "v", "w", "o")}),
+        ("from A#window.frequent(2, v) select k", {"A": ("k", "v")}),
+        ("from A#window.expression('count() < 3') select k", {"A": ("k", "v", "w", "o")}),
     ],
 )
 def test_attributes_that_someone_looks_at(text, used):
     app = compile_app(f"{DEFINE} {text} insert into O;").app
     assert needed(app, app.queries) == used
+
+
+def of_fragments(text):
+    app = compile_app(DEFINE + text).app
+    return [reads(app, fragment) for fragment in split(app)]
+
+
+def test_a_fragment_reads_the_key_of_its_partition():
+    text = "partition with (k of A) begin from A#window.length(2) select sum(v) as t return; end;"
+    assert of_fragments(text) == [{"A": ("k", "v")}]
+
+
+def test_a_fragment_reads_whole_what_may_become_a_fault():
+    text = "@OnError(action='STREAM') define stream C (k string, v int); from C select k return;"
+    assert of_fragments(text) == [{"C": ("k", "v")}]
+
+
+def test_each_fragment_has_its_own_view_of_a_stream():
+    text = "from A select k, count() as n group by k insert into X;"
+    assert of_fragments(text) == [{"A": ("k",)}]

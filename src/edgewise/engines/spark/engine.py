@@ -48,6 +48,7 @@ from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.keys import split
 from edgewise.plan.rules.order import rewrite
+from edgewise.plan.rules.projection import reads
 
 SMALL_BATCH_ROWS = 50_000  # up to here the driver is faster than a shuffle and its tasks
 PARTITIONS_MAX = 1024
@@ -98,6 +99,7 @@ class SparkApp:
         self.spark = spark
         self.app = app = rewrite(app)
         self.fragments = split(app)
+        self._reads = {f.name: reads(app, f) for f in self.fragments}
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
         self.writers = writers
         self.taps = taps
@@ -162,6 +164,7 @@ class SparkApp:
                 streams=tuple(self.logs),
                 taps=self.taps,
                 start=self.start,
+                reads=self._reads[fragment.name],
             )
             table = self._run(frame, job, cut.rows)
             out += [(s.name, t) for s, t in by_stream(job, table)]
@@ -230,7 +233,7 @@ class SparkApp:
             ordered = self.app.stream(stream).lateness_ms is not None  # what is late is counted
             matters = None if ordered else native.wanted(self.app, fragment, stream, prefix)
             chosen |= own if matters is None else own & matters
-            columns += [prefix + name for name in self.app.stream(stream).schema.names]
+            columns += [prefix + name for name in self._reads[fragment.name][stream]]
         alive = sf.col(KIND) != int(Kind.MARK)
         return frame.where(alive & chosen).select(*(sf.col(f"`{name}`") for name in columns))
 

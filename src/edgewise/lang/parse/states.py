@@ -16,6 +16,7 @@ from edgewise.lang.syntax.query import (
     Count,
     Element,
     Every,
+    Query,
     Source,
     State,
     StateInput,
@@ -148,6 +149,9 @@ class States(Sources):
         if source.window:
             hint = "put the window in a query before, and match on its output"
             self.report.fail(source.window.at, "a pattern element takes no window", hint)
+        if isinstance(source.stream, Query):
+            hint = "insert its rows into a stream, and match on that"
+            self.report.fail(source.stream.at, "a pattern element is a stream, no query", hint)
         return source
 
     def _counted(self, element: Element) -> Element | Count:

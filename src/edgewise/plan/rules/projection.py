@@ -1,10 +1,16 @@
-"""Projection push-down: which attributes of a stream any query of a fragment looks at."""
+"""Projection push-down: which attributes of its inputs a fragment looks at.
+
+What nobody looks at is not handed to the kernel and not kept in its state. An event is needed
+whole where someone may show or pass on the whole of it: a procedure, an expression window, a
+frequent window without attributes, an aggregation, a fault stream.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from edgewise.plan.exprs import Expr, Field, walk
+from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import (
     App,
     JoinInput,
@@ -13,15 +19,34 @@ from edgewise.plan.nodes import (
     StateInput,
     StreamCall,
     StreamInput,
+    Window,
+    handlers_of,
     slots_of,
 )
 from edgewise.plan.rules.rewriting import map_query
+
+COUNTS_WHOLE_EVENTS = frozenset({"frequent", "lossyFrequent"})
+
+
+def reads(app: App, fragment: Fragment) -> dict[str, tuple[str, ...]]:
+    """Per input of a fragment, its attributes in the order of its schema that someone needs."""
+    queries = [q for q in app.queries if q.name in set(fragment.queries)]
+    used = needed(app, queries)
+    whole = {a.input.stream for a in app.aggregations}
+    whole |= {s.name[1:] for s in app.streams if s.name.startswith("!")}
+    found: dict[str, tuple[str, ...]] = {}
+    for stream in fragment.inputs:
+        names = app.stream(stream).schema.names
+        kept = {*used.get(stream, names), *fragment.key_of(stream)}
+        found[stream] = names if stream in whole else tuple(n for n in names if n in kept)
+    return found
 
 
 def needed(app: App, queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
     """Per stream that is read, its attributes in the order of its schema that someone needs."""
     used: dict[str, set[str]] = {}
     schemas = {s.name: s.schema for s in app.streams}
+    partitions = {p.name: p for p in app.partitions}
     for query in queries:
         slots = slots_of(query.input)
         for stream in slots.values():
@@ -29,6 +54,10 @@ def needed(app: App, queries: Iterable[Query]) -> dict[str, tuple[str, ...]]:
         for field in _fields(query):
             if field.slot in slots:
                 used[slots[field.slot]].add(field.name)
+        for key in partitions[query.partition].keys if query.partition else ():
+            parts = (key.value, *(r.condition for r in key.ranges))
+            fields = [n for e in parts if e is not None for n in walk(e) if isinstance(n, Field)]
+            used.setdefault(key.stream, set()).update(f.name for f in fields)
         if _takes_everything(query.input):
             for stream in slots.values():
                 used[stream] |= set(schemas[stream].names if stream in schemas else ())
@@ -48,28 +77,31 @@ def _fields(query: Query) -> list[Field]:
         return expr
 
     map_query(query, note)
-    for source in _sources(query.input):
-        for arg in source.window.args if source.window else ():
+    for window in _windows(query.input):
+        for arg in window.args:
             note(arg)
-        if source.window and source.window.condition is not None:
-            note(source.window.condition)
     return found
 
 
 def _takes_everything(query_input: QueryInput) -> bool:
-    """A procedure is handed the whole event; an expression window names events as a whole."""
-    return any(
-        isinstance(h, StreamCall) or (s.window is not None and s.window.condition is not None)
-        for s in _sources(query_input)
-        for h in (*s.before, *s.after, None)
+    return any(isinstance(h, StreamCall) for h in handlers_of(query_input)) or any(
+        window.condition is not None
+        or window.reader is not None
+        or (window.name in COUNTS_WHOLE_EVENTS and not _attributes(window))
+        for window in _windows(query_input)
     )
 
 
-def _sources(query_input: QueryInput) -> list[StreamInput]:
+def _attributes(window: Window) -> list[Expr]:
+    return [a for a in window.args if isinstance(a, Field)]
+
+
+def _windows(query_input: QueryInput) -> list[Window]:
     match query_input:
         case StreamInput():
-            return [query_input]
+            found = [query_input.window]
         case JoinInput():
-            return [query_input.left.input, query_input.right.input]
+            found = [query_input.left.input.window, query_input.right.input.window]
         case StateInput():
-            return []
+            found = []
+    return [w for w in found if w is not None]
