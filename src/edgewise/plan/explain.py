@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from edgewise.plan.durations import spell
+from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, InsertInto, Query, QueryOutput, Select, streams_of
 from edgewise.plan.rules.bounds import Bound, bounds
 from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.native import kernel_because, prefix
 from edgewise.plan.rules.order import rewrite
+from edgewise.plan.rules.projection import reads
 from edgewise.plan.text import show, show_input
 
 NO_NOTES: Mapping[str, tuple[str, ...]] = {}
@@ -36,13 +39,28 @@ class QueryOutline:
 
 
 @dataclass(frozen=True, slots=True)
+class InputOutline:
+    """What of a stream reaches the kernel: these attributes, of events where `keeps` holds."""
+
+    stream: str
+    reads: tuple[str, ...]
+    of: int
+    keeps: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FragmentOutline:
-    """`runs` is native (Spark expressions) or kernel; `why` blocks a key, '' for nothing."""
+    """`runs` is native (Spark expressions) or kernel, `tasks` is any, keyed or one.
+
+    `why` blocks a better choice of either, '' for nothing.
+    """
 
     name: str
     runs: str
+    tasks: str
     keys: tuple[tuple[str, tuple[str, ...]], ...]
     why: str
+    inputs: tuple[InputOutline, ...]
     queries: tuple[QueryOutline, ...]
 
 
@@ -61,11 +79,9 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
     app = rewrite(app)
     queries, held = {q.name: q for q in app.queries}, bounds(app)
     fragments = tuple(
-        FragmentOutline(
-            fragment.name,
-            "native" if fragment.stateless else "kernel",
-            fragment.keys,
-            fragment.why,
+        _fragment(
+            app,
+            fragment,
             tuple(_query(app, queries[n], held[n], notes.get(n, ())) for n in fragment.queries),
         )
         for fragment in split(app)
@@ -81,6 +97,28 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
         _order(app),
         fragments,
     )
+
+
+def _fragment(app: App, at: Fragment, queries: tuple[QueryOutline, ...]) -> FragmentOutline:
+    if not at.stateless:
+        tasks = "keyed" if at.keyed else "one"
+        inputs = _inputs(app, at)
+        return FragmentOutline(at.name, "kernel", tasks, at.keys, at.why, inputs, queries)
+    why = kernel_because(app, at)
+    inputs = _inputs(app, at) if why else ()
+    return FragmentOutline(
+        at.name, "kernel" if why else "native", "any", at.keys, why, inputs, queries
+    )
+
+
+def _inputs(app: App, fragment: Fragment) -> tuple[InputOutline, ...]:
+    found: list[InputOutline] = []
+    for name, names in reads(app, fragment).items():
+        stream = app.stream(name)
+        asked = prefix(app, fragment, name) if stream.lateness_ms is None else None
+        keeps = show(asked, name) if asked is not None else ""
+        found.append(InputOutline(name, names, len(stream.schema.names), keeps))
+    return tuple(found)
 
 
 def _order(app: App) -> str:
@@ -180,16 +218,23 @@ def explain_text(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> s
 
 
 def runs(fragment: FragmentOutline) -> str:
-    if fragment.runs == "native":
-        return "native, any number of tasks"
     if fragment.keys:
         keys = ", ".join(f"{stream} by {' and '.join(names)}" for stream, names in fragment.keys)
         return f"kernel, keyed: {keys}"
-    return f"kernel, one task: {fragment.why}"
+    tasks = {"any": "any number of tasks", "one": "one task"}[fragment.tasks]
+    return f"{fragment.runs}, {tasks}" + (f": {fragment.why}" if fragment.why else "")
+
+
+def feeds(found: InputOutline) -> str:
+    """What the kernel is given of an input, '' where that is all of it."""
+    names = ", ".join(found.reads) or "no attribute"
+    text = f" only {names}" if len(found.reads) < found.of else ""
+    text += f" where {found.keeps}" if found.keeps else ""
+    return f"{found.stream}{text}" if text else ""
 
 
 def _tree(fragment: FragmentOutline) -> list[str]:
-    lines: list[str] = []
+    lines = [f"├─ takes  {text}" for each in fragment.inputs if (text := feeds(each))]
     for place, query in enumerate(fragment.queries):
         last = place == len(fragment.queries) - 1
         lines.append(f"{'└─' if last else '├─'} {query.name}, line {query.line}")

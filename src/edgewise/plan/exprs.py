@@ -184,3 +184,11 @@ def walk(expr: Expr) -> tuple[Expr, ...]:
         found.append(node)
         pending.extend(reversed(children(node)))
     return tuple(found)
+
+
+def balanced(join: type[And | Or], terms: list[Expr]) -> Expr:
+    """A tree of logarithmic depth: order of evaluation is kept, nesting is not."""
+    while len(terms) > 1:
+        pairs: list[Expr] = [join(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*pairs, *terms[len(pairs) * 2 :]]
+    return terms[0]

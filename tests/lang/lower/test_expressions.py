@@ -1,22 +1,16 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.lang.plans import query, refused, warned
 
 from edgewise.event.types import NUMERIC, AttrType, promote
-from edgewise.lang.lower.expressions import balanced
 from edgewise.plan.exprs import (
     Agg,
-    And,
     Call,
     Const,
     Field,
     InTable,
     IsNull,
-    Or,
     SlotIsNull,
     SlotTime,
-    walk,
 )
 
 LETTER = {AttrType.INT: "v", AttrType.LONG: "l", AttrType.FLOAT: "f", AttrType.DOUBLE: "p"}
@@ -118,15 +112,3 @@ def test_the_time_of_an_event():
 def test_equality_of_fractions_is_legal_and_unwise():
     assert warned("from S[p == 1.5] insert into X;") == ["'==' between floating-point numbers"]
     assert warned("from S[v == 1] insert into X;") == []
-
-
-@given(st.integers(1, 300), st.sampled_from([And, Or]))
-def test_a_chain_is_a_shallow_tree_in_the_same_order(count, join):
-    terms = [Field(AttrType.BOOL, "S", str(n)) for n in range(count)]
-    tree = balanced(join, list(terms))
-    assert [n for n in walk(tree) if isinstance(n, Field)] == terms
-    assert depth(tree) <= count.bit_length() + 1
-
-
-def depth(tree):
-    return 1 if isinstance(tree, Field) else 1 + max(depth(tree.left), depth(tree.right))

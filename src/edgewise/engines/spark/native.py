@@ -1,5 +1,7 @@
 """Parts of a plan as Spark columns, where they are proven equal; None where not.
 
+Which those are is for `plan/rules/native.py` to say; here they are built.
+
 SiddhiQL's null rules differ from SQL's: a comparison with null is false (`!=` is true), `and` and
 `or` read null as false. Every boolean made here is therefore never null.
 Spark takes NaN for the largest number and equal to itself; here it compares as in Java.
@@ -10,7 +12,6 @@ replaces the kernel of a fragment without state.
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,32 +22,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import (
-    And,
-    Arith,
-    Call,
-    Compare,
-    Const,
-    Expr,
-    Field,
-    IsNull,
-    Not,
-    Or,
-    walk,
-)
+from edgewise.plan.exprs import And, Arith, Call, Compare, Const, Expr, Field, IsNull, Not, Or
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.inputs import (
-    AbsentState,
-    Filter,
-    Handler,
-    StateInput,
-    StateKind,
-    StreamInput,
-    state_leaves,
-    streams_of,
-)
-from edgewise.plan.nodes import App, Query
-from edgewise.plan.outputs import EventType, InsertInto
+from edgewise.plan.nodes import App, Filter, Query, handlers_of, streams_of
+from edgewise.plan.rules.native import kernel_because, obstacle
+from edgewise.plan.rules.native import prefix as asked_before
 
 SPARK_TYPES = {
     AttrType.STRING: "string",
@@ -64,7 +44,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# Division stays with the kernel: Spark divides whole numbers into doubles.
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -77,31 +56,29 @@ Columns = Mapping[str, Column]  # by name of attribute
 
 def column(expr: Expr, columns: Columns) -> Column | None:
     """`expr` over `columns`; None where it is not proven equal."""
+    return None if obstacle(expr) else _column(expr, columns)
+
+
+def _column(expr: Expr, columns: Columns) -> Column:
     match expr:
-        case Const() if expr.type in SPARK_TYPES:
+        case Const():
             return sf.lit(expr.value).cast(SPARK_TYPES[expr.type])
-        case Field() if expr.type in SPARK_TYPES:
-            return columns.get(expr.name)
+        case Field():
+            return columns[expr.name]
         case Arith() | Compare() | And() | Or():
-            left = column(expr.left, columns)
-            right = column(expr.right, columns)
-            return None if left is None or right is None else _both(expr, left, right)
+            return _both(expr, _column(expr.left, columns), _column(expr.right, columns))
         case Not():
-            operand = column(expr.operand, columns)
-            return None if operand is None else ~_known(operand)
+            return ~_known(_column(expr.operand, columns))
         case IsNull():
-            operand = column(expr.operand, columns)
-            return None if operand is None else operand.isNull()
-        case Call() if expr.spark:
-            args = [column(a, columns) for a in expr.args]
-            known = [a for a in args if a is not None]
-            return sf.call_function(expr.spark, *known) if len(known) == len(args) else None
-    return None
+            return _column(expr.operand, columns).isNull()
+        case Call():
+            return sf.call_function(expr.spark, *(_column(a, columns) for a in expr.args))
+    raise AssertionError(expr)
 
 
-def _both(expr: Arith | Compare | And | Or, left: Column, right: Column) -> Column | None:
+def _both(expr: Arith | Compare | And | Or, left: Column, right: Column) -> Column:
     match expr:
-        case Arith() if expr.op in _ARITHMETIC and expr.type in SPARK_TYPES:
+        case Arith():
             target = SPARK_TYPES[expr.type]
             return _ARITHMETIC[expr.op](left.cast(target), right.cast(target))  # type: ignore[no-any-return]
         case Compare():
@@ -110,7 +87,6 @@ def _both(expr: Arith | Compare | And | Or, left: Column, right: Column) -> Colu
             return _known(left) & _known(right)
         case Or():
             return _known(left) | _known(right)
-    return None
 
 
 def _compared(expr: Compare, left: Column, right: Column) -> Column:
@@ -134,60 +110,8 @@ def own_columns(app: App, stream: str, prefix: str) -> dict[str, Column]:
 
 def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | None:
     """What an event of `stream` must satisfy to matter to any query; None: they all may."""
-    columns = own_columns(app, stream, prefix)
-    each = [
-        _query_wants(q, stream, columns)
-        for q in app.queries
-        if q.name in fragment.queries and stream in streams_of(q.input)
-    ]
-    known = [w for w in each if w is not None]
-    if not known or len(known) < len(each):
-        return None
-    return reduce(operator.or_, known)
-
-
-def _query_wants(query: Query, stream: str, columns: Columns) -> Column | None:
-    """What Spark can say of the events of `stream` that `query` looks at; None: it may be any."""
-    match query.input:
-        case StreamInput():
-            return _all_of(query.input.before, query.input.slot, columns)
-        case StateInput(kind=StateKind.PATTERN):
-            return _pattern_wants(query.input, stream, columns)
-    return None
-
-
-def _pattern_wants(pattern: StateInput, stream: str, columns: Columns) -> Column | None:
-    """Some element could take the event, as far as the event alone can tell.
-
-    Any event breaks a sequence, and may start the waiting of an absence for its key: those need
-    them all.
-    """
-    leaves = state_leaves(pattern.state)
-    if any(isinstance(leaf, AbsentState) for leaf in leaves):
-        return None
-    each = [_all_of(leaf.handlers, leaf.slot, columns) for leaf in leaves if leaf.stream == stream]
-    known = [c for c in each if c is not None]
-    return reduce(operator.or_, known) if known and len(known) == len(each) else None
-
-
-def _all_of(handlers: tuple[Handler, ...], slot: str, columns: Columns) -> Column | None:
-    """The leading filters' parts that ask for this event alone and that Spark can evaluate."""
-    filters = itertools.takewhile(lambda h: isinstance(h, Filter), handlers)
-    parts = [p for f in filters if isinstance(f, Filter) for p in _conjuncts(f.condition)]
-    found = [column(p, columns) for p in parts if _is_own(p, slot)]
-    known = [_known(c) for c in found if c is not None]
-    return reduce(operator.and_, known) if known else None
-
-
-def _conjuncts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, And):
-        return [*_conjuncts(expr.left), *_conjuncts(expr.right)]
-    return [expr]
-
-
-def _is_own(expr: Expr, slot: str) -> bool:
-    fields = [node for node in walk(expr) if isinstance(node, Field)]
-    return all(field.slot == slot and field.index is None for field in fields)
+    asked = asked_before(app, fragment, stream)
+    return None if asked is None else _known(_column(asked, own_columns(app, stream, prefix)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,57 +133,22 @@ def projections(app: App, fragment: Fragment, prefixes: Mapping[str, str]) -> li
 
     A query on what another one made becomes a projection of the input both lead back to.
     """
+    if kernel_because(app, fragment):
+        return []
     made = [
         Projection(s, s, sf.lit(True), own_columns(app, s, prefixes[s])) for s in fragment.inputs
     ]
-    queries = {i: q for i, q in enumerate(app.queries) if q.name in fragment.queries}
-    if not all(_plain(query) for query in queries.values()):
-        return []
-    for place, query in queries.items():
-        assert isinstance(query.input, StreamInput)
-        before = [p for p in made if p.target == query.input.stream]
-        after = [_projected(query, p, place) for p in before]
-        known = [p for p in after if p is not None]
-        written_later = [q for i, q in queries.items() if i > place and _writes(q, query)]
-        if not before or len(known) < len(after) or written_later:
-            return []
-        made += known
+    for place, query in enumerate(app.queries):
+        if query.name in fragment.queries:
+            before = [p for p in made if p.target == streams_of(query.input)[0]]
+            made += [_projected(query, p, place) for p in before]
     return sorted(made[len(fragment.inputs) :], key=lambda p: p.path)
 
 
-def _writes(query: Query, reader: Query) -> bool:
-    return query.output is not None and query.output.target in streams_of(reader.input)
-
-
-def _plain(query: Query) -> bool:
-    """A filter and a select list, nothing else."""
-    select, source, output = query.select, query.input, query.output
-    handlers = (*source.before, *source.after) if isinstance(source, StreamInput) else ()
-    return (
-        isinstance(source, StreamInput)
-        and source.window is None
-        and all(isinstance(h, Filter) for h in handlers)
-        and isinstance(output, InsertInto)
-        and output.events is not EventType.EXPIRED
-        and not (select.group_by or select.having or select.order_by)
-        and select.limit is None
-        and not select.offset
-        and query.rate is None
-        and not query.partition
-    )
-
-
-def _projected(query: Query, before: Projection, place: int) -> Projection | None:
-    assert isinstance(query.input, StreamInput)
-    assert isinstance(query.output, InsertInto)
-    handlers = (*query.input.before, *query.input.after)
-    filters = [h.condition for h in handlers if isinstance(h, Filter)]
-    conditions = [column(f, before.columns) for f in filters]
-    items = {i.name: column(i.expr, before.columns) for i in query.select.items}
-    columns = {name: item for name, item in items.items() if item is not None}
-    known = [_known(c) for c in conditions if c is not None]
-    if len(known) < len(filters) or len(columns) < len(items):
-        return None
-    condition = reduce(operator.and_, known, before.condition)
+def _projected(query: Query, before: Projection, place: int) -> Projection:
+    filters = [h.condition for h in handlers_of(query.input) if isinstance(h, Filter)]
+    conditions = [_known(_column(f, before.columns)) for f in filters]
+    condition = reduce(operator.and_, conditions, before.condition)
+    columns = {i.name: _column(i.expr, before.columns) for i in query.select.items}
     path = (*before.path, place)
     return Projection(before.source, query.output.target, condition, columns, path)

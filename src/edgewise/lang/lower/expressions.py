@@ -92,7 +92,7 @@ class Context:
                 terms.append(self.boolean(term, f"'{node.op}'"))
         if len(terms) < len(node.terms):
             raise Refused
-        return balanced(exprs.And if node.op == "and" else exprs.Or, terms)
+        return exprs.balanced(exprs.And if node.op == "and" else exprs.Or, terms)
 
     def _binary(self, node: written.Binary) -> exprs.Expr:
         if isinstance(node.left, written.Not):
@@ -273,13 +273,3 @@ def _exact(node: written.Literal) -> str | float | bool:
         return float(struct.unpack("f", struct.pack("f", node.value))[0])
     except OverflowError:
         return float("inf") if float(node.value) > 0 else float("-inf")
-
-
-def balanced(join: type[exprs.And | exprs.Or], terms: list[exprs.Expr]) -> exprs.Expr:
-    """A tree of logarithmic depth: order of evaluation is kept, nesting is not."""
-    while len(terms) > 1:
-        pairs: list[exprs.Expr] = [
-            join(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)
-        ]
-        terms = [*pairs, *terms[len(pairs) * 2 :]]
-    return terms[0]

@@ -19,7 +19,8 @@ select lists. Each query with state then says whether it can live with that:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, product
 
 from edgewise.plan.exprs import Agg, Expr, Field, InTable, walk
@@ -31,6 +32,7 @@ from edgewise.plan.nodes import (
     Filter,
     Handler,
     JoinInput,
+    Partition,
     Query,
     QueryInput,
     StateInput,
@@ -55,7 +57,28 @@ Carried = dict[str, frozenset[str]]  # stream -> its attributes that are the key
 
 def split(app: App) -> tuple[Fragment, ...]:
     """The fragments of an app, in order of their first query."""
-    return tuple(_fragment(app, queries) for queries in _components(app))
+    around = _Around(
+        {stream.name: (place, stream) for place, stream in enumerate(app.inputs)},
+        frozenset(_stores(app)),
+        {p.name: p for p in app.partitions},
+        ordered=app.lateness_ms is not None,
+    )
+    return tuple(_fragment(around, queries) for queries in _components(app))
+
+
+def _stores(app: App) -> list[str]:
+    found = [t.name for t in app.tables]
+    return found + [w.name for w in app.windows] + [a.name for a in app.aggregations]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is around a fragment: inputs with their places, names of stores, partitions."""
+
+    inputs: Mapping[str, tuple[int, Stream]]
+    stores: frozenset[str]
+    partitions: Mapping[str, Partition]
+    ordered: bool
 
 
 def _components(app: App) -> list[list[Query]]:
@@ -99,13 +122,15 @@ def _global(query: Query, name: str) -> str:
     return f"{query.partition}{name}" if name.startswith("#") else name
 
 
-def _fragment(app: App, queries: list[Query]) -> Fragment:
+def _fragment(around: _Around, queries: list[Query]) -> Fragment:
     names = tuple(q.name for q in queries)
     read = {_faulty(name) for q in queries for name in streams_of(q.input)}
-    inputs = tuple(s for s in app.inputs if s.name in read)
+    inputs = [
+        s for _, s in sorted((around.inputs[n] for n in read if n in around.inputs), key=_place)
+    ]
     streams = tuple(s.name for s in inputs)
-    why = next((reason for q in queries if (reason := blocked(app, q))), "")
-    if not why and not any(stateful(q) for q in queries) and app.lateness_ms is None:
+    why = next((reason for q in queries if (reason := _blocked(around, q))), "")
+    if not why and not any(stateful(q) for q in queries) and not around.ordered:
         return Fragment(names[0], names, streams, stateless=True)
     if not inputs:
         why = why or "no input"
@@ -114,7 +139,7 @@ def _fragment(app: App, queries: list[Query]) -> Fragment:
     legal: list[tuple[str, ...]] = []
     first_reason = ""
     for choice in islice(_choices(inputs), CHOICES_MAX):
-        reason = _refusal(app, queries, dict(zip(streams, choice, strict=True)))
+        reason = _refusal(around, queries, dict(zip(streams, choice, strict=True)))
         if reason:
             first_reason = first_reason or reason
         else:
@@ -130,7 +155,11 @@ def _fragment(app: App, queries: list[Query]) -> Fragment:
     return Fragment(names[0], names, streams, keys)
 
 
-def _choices(inputs: tuple[Stream, ...]) -> Iterator[tuple[str, ...]]:
+def _place(placed: tuple[int, Stream]) -> int:
+    return placed[0]
+
+
+def _choices(inputs: Sequence[Stream]) -> Iterator[tuple[str, ...]]:
     """One attribute of each input; where there are several, only of one type."""
     usable = [[a for a in s.schema.attributes if a.type in KEY_TYPES] for s in inputs]
     for choice in product(*usable):
@@ -138,7 +167,7 @@ def _choices(inputs: tuple[Stream, ...]) -> Iterator[tuple[str, ...]]:
             yield tuple(a.name for a in choice)
 
 
-def _refusal(app: App, queries: list[Query], choice: dict[str, str]) -> str:
+def _refusal(around: _Around, queries: list[Query], choice: dict[str, str]) -> str:
     """Why this choice of one attribute per input is no key, '' where it is one."""
     carried: Carried = {stream: frozenset({name}) for stream, name in choice.items()}
     carried |= {f"!{stream}": name for stream, name in carried.items()}
@@ -148,17 +177,18 @@ def _refusal(app: App, queries: list[Query], choice: dict[str, str]) -> str:
         target = _global(query, query.output.target)
         written[target] = written.get(target, 0) + 1
     while pending:
-        ready = [q for q in pending if all(_global(q, s) in carried for s in streams_of(q.input))]
-        if not ready:
-            return "streams feed back into themselves"
-        for query in ready:
-            reason = _unfit(app, query, carried)
+        waiting: list[Query] = []
+        for query in pending:
+            if not all(_global(query, s) in carried for s in streams_of(query.input)):
+                waiting.append(query)
+                continue
+            reason = _unfit(around, query, carried)
             if reason:
                 return f"{query.name}: {reason}"
-        for query in ready:
             _carry(query, carried, written)
-        done = {q.name for q in ready}
-        pending = [q for q in pending if q.name not in done]
+        if len(waiting) == len(pending):
+            return "streams feed back into themselves"
+        pending = waiting
     return ""
 
 
@@ -184,9 +214,9 @@ def _carry(query: Query, carried: Carried, written: dict[str, int]) -> None:
 # What each query asks of the key.
 
 
-def _unfit(app: App, query: Query, carried: Carried) -> str:
+def _unfit(around: _Around, query: Query, carried: Carried) -> str:
     if query.partition:
-        return _unfit_partition(app, query, carried)
+        return _unfit_partition(around, query, carried)
     if not stateful(query):
         return ""
     if isinstance(query.input, StreamInput):
@@ -204,9 +234,8 @@ def _unfit(app: App, query: Query, carried: Carried) -> str:
     return "no equality ties its inputs together"
 
 
-def _unfit_partition(app: App, query: Query, carried: Carried) -> str:
-    partition = app.partition(query.partition)
-    assert partition is not None
+def _unfit_partition(around: _Around, query: Query, carried: Carried) -> str:
+    partition = around.partitions[query.partition]
     keys = {key.stream: key for key in partition.keys}
     for stream in streams_of(query.input):
         if stream.startswith("#"):
@@ -245,14 +274,14 @@ def aggregates(query: Query) -> bool:
     return any(isinstance(node, Agg) for expr in exprs for node in walk(expr))
 
 
-def blocked(app: App, query: Query) -> str:
+def _blocked(around: _Around, query: Query) -> str:
     """The first reason why no key is legal for a query, '' for none."""
-    shared = {t.name for t in app.tables} | {w.name for w in app.windows}
-    shared |= {a.name for a in app.aggregations}
-    reason = next((f"'{n}' belongs to all keys" for n in _touched(query) if n in shared), "")
+    reason = next(
+        (f"'{n}' belongs to all keys" for n in _touched(query) if n in around.stores), ""
+    )
     if not reason and stateful(query) and not query.partition:
         reason = _looks_at_all(query)
-    partition = app.partition(query.partition) if query.partition else None
+    partition = around.partitions.get(query.partition)
     if not reason and partition and partition.state and partition.state.limit is not None:
         reason = "a limit counts the keys of all tasks together"
     return f"{query.name}: {reason}" if reason else ""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgewise.plan.exprs import Agg, Call, Expr, Field, InTable, SlotTime, walk
+from edgewise.plan.exprs import Agg, Call, Expr, InTable, SlotTime, walk
 from edgewise.plan.nodes import App, Filter, Query, StreamInput
 from edgewise.plan.rules.fold import TRUE
-from edgewise.plan.rules.rewriting import map_query
+from edgewise.plan.rules.rewriting import map_query, with_fields
 
 INDEPENDENT = frozenset({"time", "delay"})
 
@@ -68,7 +68,7 @@ def _into_inner(queries: dict[str, Query], outer: Query, source: StreamInput, wr
     meaning = {item.name: item.expr for item in inner.select.items}
 
     def translate(expr: Expr) -> Expr:
-        return _substitute(expr, meaning)
+        return with_fields(expr, lambda field: meaning.get(field.name, field))
 
     moved = map_query(replace(outer, input=replace(source, after=(), window=None)), translate)
     assert isinstance(moved.input, StreamInput)
@@ -86,16 +86,3 @@ def _plain(query: Query) -> bool:
     if select.order_by or select.limit is not None or select.offset is not None:
         return False
     return not any(isinstance(n, Agg) for item in select.items for n in walk(item.expr))
-
-
-def _substitute(expr: Expr, meaning: dict[str, Expr]) -> Expr:
-    """Each attribute replaced by the expression that made it."""
-    if isinstance(expr, Field):
-        return meaning.get(expr.name, expr)
-    changes: dict[str, object] = {}
-    for name in ("left", "right", "operand", "condition"):
-        if hasattr(expr, name):
-            changes[name] = _substitute(getattr(expr, name), meaning)
-    if hasattr(expr, "args"):
-        changes["args"] = tuple(_substitute(a, meaning) for a in expr.args)
-    return replace(expr, **changes) if changes else expr  # type: ignore[arg-type]

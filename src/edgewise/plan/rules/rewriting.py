@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from edgewise.plan.exprs import Call, Expr, walk
+from edgewise.plan.exprs import Call, Expr, Field, walk
 from edgewise.plan.nodes import (
     AbsentState,
     App,
@@ -35,6 +35,19 @@ Rewrite = Callable[[Expr], Expr]
 
 def map_exprs(app: App, rewrite: Rewrite) -> App:
     return replace(app, queries=tuple(map_query(q, rewrite) for q in app.queries))
+
+
+def with_fields(expr: Expr, change: Callable[[Field], Expr]) -> Expr:
+    """The expression with each attribute replaced."""
+    if isinstance(expr, Field):
+        return change(expr)
+    changes: dict[str, object] = {}
+    for name in ("left", "right", "operand", "condition"):
+        if hasattr(expr, name):
+            changes[name] = with_fields(getattr(expr, name), change)
+    if hasattr(expr, "args"):
+        changes["args"] = tuple(with_fields(a, change) for a in expr.args)
+    return replace(expr, **changes) if changes else expr  # type: ignore[arg-type]
 
 
 def calls_of(app: App) -> list[Call]:
