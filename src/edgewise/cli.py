@@ -56,6 +56,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--log", action="append", default=[], help="where logs live: PLACE or STREAM=PLACE"
     )
+    _add_functions(parser)
     parser.add_argument("--retain-mb", type=int, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--retain-hours", type=float, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--archive-hours", type=float, help="ledgers as old as that to Parquet")
@@ -68,6 +69,11 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
     parser.add_argument("--tls-key", type=Path, help="its key in PEM")
     parser.set_defaults(call=_run)
+
+
+def _add_functions(parser: argparse.ArgumentParser) -> None:
+    about = "functions of your own: module, module:name or file.py"
+    parser.add_argument("--functions", action="append", default=[], metavar="WHERE", help=about)
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -88,6 +94,7 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
 def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("replay", help="a finite run in event time, rows on stdout")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    _add_functions(parser)
     parser.add_argument("--events", type=Path, required=True, help="JSON lines; - is stdin")
     parser.add_argument("--engine", choices=("embedded", "spark", "batch"), default="embedded")
     parser.add_argument("--stream", action="append", help="only rows of this stream")
@@ -98,12 +105,14 @@ def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("check", help="errors with line and column")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    _add_functions(parser)
     parser.set_defaults(call=_check)
 
 
 def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("explain", help="plan, keys, fragments, bounds, recovery")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    _add_functions(parser)
     parser.add_argument("--format", choices=("text", "json", "svg"), default="text")
     parser.add_argument("--code", action="store_true", help="print the generated kernels instead")
     parser.set_defaults(call=_explain)
@@ -177,6 +186,7 @@ def _run(arguments: argparse.Namespace) -> None:
             jwt_key=arguments.jwt_key,
             origins=tuple(arguments.origin),
             tls=tls,
+            functions=tuple(arguments.functions),
         )
     )
 
@@ -205,7 +215,7 @@ def _node(arguments: argparse.Namespace, app: Path, data: Path) -> NodeConfig:
 def _replay(arguments: argparse.Namespace) -> None:
     from edgewise.node import apps, replay
 
-    app = apps.load(arguments.app).app
+    app = apps.load(arguments.app, arguments.functions).app
     with _open(arguments.events) as lines:
         events = replay.read_events(lines, app)
         options = {} if arguments.engine == "embedded" else {"master": arguments.master}
@@ -227,7 +237,7 @@ def _open(path: Path) -> BinaryIO:
 def _check(arguments: argparse.Namespace) -> None:
     from edgewise.node import apps
 
-    loaded = apps.load(arguments.app)
+    loaded = apps.load(arguments.app, arguments.functions)
     for problem in loaded.warnings:
         print(AppError((problem,), loaded.text, loaded.file), file=sys.stderr)
     streams, queries = len(loaded.app.streams), len(loaded.app.queries)
@@ -237,7 +247,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _explain(arguments: argparse.Namespace) -> None:
     from edgewise.node import apps
 
-    app = apps.load(arguments.app).app
+    app = apps.load(arguments.app, arguments.functions).app
     if arguments.code:
         from edgewise.engines.kernel import compile_kernel
         from edgewise.plan.rules.keys import split

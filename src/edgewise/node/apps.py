@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
+from edgewise.node import extensions
 from edgewise.node.end_problems import end_problems
 from edgewise.node.recovery import problems
 from edgewise.plan.nodes import Annotation, App
@@ -21,15 +23,19 @@ class LoadedApp:
     warnings: tuple[Problem, ...]
 
 
-def load(path: Path) -> LoadedApp:
-    """Reads and compiles; AppError for the author, SetupError when there is no such file."""
+def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
+    """Reads and compiles; AppError for the author, SetupError when there is no such file.
+
+    `functions` name what the user adds to the language (`extensions`).
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SetupError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
-    compiled = compile_app(text, str(path), variables=dict(os.environ))
+    added = extensions.find(functions)
+    compiled = compile_app(text, str(path), dict(os.environ), added.functions, added.procedures)
     if broken := (*problems(compiled.app), *end_problems(compiled.app, text)):
         raise AppError(broken, text, str(path))
     return LoadedApp(compiled.app, text, str(path), compiled.warnings)

@@ -44,6 +44,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--functions", action="append", default=[])
     parser.add_argument("--max-rows", type=int, default=1_000_000, help="per micro-batch")
     parser.add_argument("--retain-bytes", type=int, default=0, help="of each output log")
     parser.add_argument("--retain-ms", type=int, default=0, help="of each output log")
@@ -54,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     try:
-        app = apps.load(arguments.app).app
+        app = apps.load(arguments.app, arguments.functions).app
         with ExitStack() as stack:
             kept = LogConfig(retain_bytes=arguments.retain_bytes, retain_ms=arguments.retain_ms)
             layout = Layout(arguments.data, Homes.of(arguments.log, app))

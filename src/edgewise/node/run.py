@@ -45,7 +45,7 @@ class Node:
     def __init__(self, config: NodeConfig, when_serving: WhenServing | None = None) -> None:
         self.config = config
         self.steps = Steps()
-        self.loaded = apps.load(config.app)
+        self.loaded = apps.load(config.app, config.functions)
         Ends.of(self.loaded.app)  # said now, not when the lease is won
         self._when_serving = when_serving
         self._serving: Serving | None = None

@@ -72,6 +72,7 @@ class NodeConfig:
     jwt_key: Path | None = None  # a secret, or a public key in PEM
     origins: tuple[str, ...] = ()
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
+    functions: tuple[str, ...] = ()  # names of what the user adds to the language
 
     def validate(self) -> None:
         if self.host not in LOOPBACK and self.jwt_key is None:
@@ -269,6 +270,7 @@ class Serving:
             *("--retain-bytes", str(config.log.retain_bytes)),
             *("--retain-ms", str(config.log.retain_ms)),
             *(word for home in self.layout.homes.words() for word in ("--log", home)),
+            *(word for name in config.functions for word in ("--functions", name)),
         ]
 
     def _hear(self, message: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from edgewise.engines.kernel import calls, java
 from edgewise.engines.kernel.bodies import call_text
 from edgewise.engines.kernel.writer import Writer
+from edgewise.errors import SetupError
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import (
     And,
@@ -153,7 +154,10 @@ class Exprs:
         if name not in calls.FUNCTIONS and expr.body is not None:
             return Code(call_text(expr, [a.text for a in args]))
         if name not in calls.FUNCTIONS:
-            raise LookupError(f"the function '{expr.name}' is not known here")
+            raise SetupError(
+                f"the function '{expr.name}' has no Python body: as a Spark expression alone it "
+                "runs on the spark engine, in queries that explain calls native"
+            )
         return Code(f"fn.{calls.FUNCTIONS[name].__name__}({', '.join(a.text for a in args)})")
 
 

@@ -40,6 +40,7 @@ from edgewise.engines.host import (
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
 from edgewise.engines.spark import native
 from edgewise.engines.spark.native import Projection
+from edgewise.engines.spark.ship import ship
 from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, KIND, TS
 from edgewise.event.event import Kind
@@ -96,6 +97,7 @@ class SparkApp:
         taps: tuple[str, ...] = (),
         start: int | None = None,
     ) -> None:
+        ship(app)
         self.spark = spark
         self.app = app = rewrite(app)
         self.fragments = split(app)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 from edgewise.event.repeat import Repeat
 from edgewise.plan.exprs import Agg, Call
+from edgewise.plan.functions import FUNCTIONS
 from edgewise.plan.nodes import (
     App,
     EveryState,
     InsertInto,
     Query,
     StateInput,
+    StreamCall,
     StreamInput,
     Window,
     streams_of,
@@ -47,9 +49,11 @@ BEST = Repeats(Repeat.REPEATABLE)
 def own_repeats(app: App, query: Query) -> Repeats:
     """By the operators of the query alone."""
     scripts = {f.name.lower() for f in app.functions}
-    called = [n for n in _inside(query) if isinstance(n, Call) and n.name.lower() in scripts]
-    if called:
-        return Repeats(Repeat.ARBITRARY, f"function {called[0].name} is not ours to foresee")
+    for node in _inside(query):
+        if isinstance(node, Call) and (node.name not in FUNCTIONS or node.name.lower() in scripts):
+            return Repeats(Repeat.ARBITRARY, f"function {node.name} is not ours to foresee")
+        if isinstance(node, StreamCall) and node.procedure is not None:
+            return Repeats(Repeat.ARBITRARY, f"procedure {node.name} is not ours to foresee")
     endless = _never_forgets(app, query)
     if endless:
         return Repeats(Repeat.DETERMINISTIC, endless)

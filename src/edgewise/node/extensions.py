@@ -1,0 +1,111 @@
+"""Functions and procedures of the user's own, found by name: nothing in the compiler is touched.
+
+A name is `package.module`, `package.module:attribute` or `file.py[:attribute]`. Without an
+attribute every `Function` and every `Procedure` that the module defines is taken. Installed
+packages bring theirs along with an entry point in the group `edgewise.functions`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from edgewise.errors import SetupError
+from edgewise.plan.functions import FUNCTIONS, Function, FunctionTable
+from edgewise.plan.procedures import Procedure
+
+GROUP = "edgewise.functions"
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    functions: FunctionTable
+    procedures: tuple[Procedure, ...]
+
+
+def find(names: Iterable[str] = ()) -> Extensions:
+    """What installed packages and these names add; SetupError where a name gives nothing."""
+    installed = [entry.value for entry in entry_points(group=GROUP)]
+    rows: list[Function] = []
+    procedures: list[Procedure] = []
+    for name in (*installed, *names):
+        for thing in _things(name):
+            if isinstance(thing, Function):
+                rows.append(thing)
+            else:
+                procedures.append(thing)
+    functions = FUNCTIONS.with_(*rows) if rows else FUNCTIONS
+    return Extensions(functions, tuple(procedures))
+
+
+def _things(name: str) -> list[Function | Procedure]:
+    place, _, attribute = name.partition(":")
+    module = _module(place, name)
+    if attribute and not hasattr(module, attribute):
+        raise SetupError(f"--functions {name}: '{place}' has no '{attribute}'")
+    chosen = [getattr(module, attribute)] if attribute else _own(module)
+    found = list(_flat(chosen))
+    if not found:
+        raise SetupError(
+            f"--functions {name}: no function and no procedure there; make one with "
+            "edgewise.plan.functions.scalar(...), or a class of edgewise.plan.procedures.Procedure"
+        )
+    for thing in found:
+        if isinstance(thing, Function) and thing.aggregate:
+            raise SetupError(
+                f"--functions {name}: '{thing.name}' is an aggregate, and those are built in; "
+                "a procedure with state can sum up too"
+            )
+    return found
+
+
+def _own(module: ModuleType) -> list[object]:
+    """What a module defines, not what it imports."""
+    return [
+        thing
+        for thing in vars(module).values()
+        if not isinstance(thing, type) or thing.__module__ == module.__name__
+    ]
+
+
+def _flat(things: Iterable[object]) -> Iterator[Function | Procedure]:
+    for thing in things:
+        if isinstance(thing, Function | Procedure):
+            yield thing
+        elif isinstance(thing, type) and issubclass(thing, Procedure) and thing.name:
+            yield thing()
+        elif isinstance(thing, list | tuple):
+            yield from _flat(thing)
+
+
+def _module(place: str, name: str) -> ModuleType:
+    try:
+        return _from_file(Path(place)) if place.endswith(".py") else _from_path(place)
+    except Exception as error:  # whatever the user's own code raises is theirs to read
+        raise SetupError(
+            f"--functions {name}: cannot load '{place}': {type(error).__name__}: {error}"
+        ) from error
+
+
+def _from_path(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:  # an installed command does not look where it is called
+        sys.path.append(here)
+    return importlib.import_module(name)
+
+
+def _from_file(path: Path) -> ModuleType:
+    name = path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,80 @@
+import textwrap
+
+import pytest
+
+from edgewise.errors import SetupError
+from edgewise.node import extensions
+
+MINE = """
+from edgewise.plan.functions import NUMBER, TEXT, same, scalar
+from edgewise.plan.procedures import Procedure
+
+twice = scalar("my:twice", NUMBER, returns=same, python=lambda x: 2 * x)
+sound = scalar("my:sound", TEXT, returns=same, spark="soundex")
+
+class Nth(Procedure):
+    name = "my:nth"
+    appends = {"n": "int"}
+    state = {"seen": 0}
+
+    def process(self, event, state):
+        state["seen"] += 1
+        return {"n": state["seen"]}
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine_for_tests.py"
+    path.write_text(textwrap.dedent(MINE))
+    return path
+
+
+def test_a_file_brings_all_that_it_defines(mine):
+    found = extensions.find([str(mine)])
+    assert "my:twice" in found.functions
+    assert found.functions["my:sound"].spark == "soundex"
+    assert [p.name for p in found.procedures] == ["my:nth"]
+
+
+def test_a_name_brings_that_one(mine):
+    found = extensions.find([f"{mine}:twice"])
+    assert "my:twice" in found.functions
+    assert "my:sound" not in found.functions
+    assert found.procedures == ()
+
+
+def test_a_module_is_looked_for_where_the_command_is_called(mine, monkeypatch):
+    monkeypatch.chdir(mine.parent)
+    monkeypatch.syspath_prepend(str(mine.parent))
+    assert "my:twice" in extensions.find(["mine_for_tests"]).functions
+
+
+def test_an_installed_package_brings_its_own(mine, monkeypatch):
+    meta = mine.parent / "mine-1.0.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (meta / "entry_points.txt").write_text("[edgewise.functions]\nmine = mine_for_tests:twice\n")
+    monkeypatch.syspath_prepend(str(mine.parent))
+    assert "my:twice" in extensions.find().functions
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_module_here", "cannot load 'no_such_module_here': ModuleNotFoundError"),
+        ("none.py", "cannot load 'none.py': FileNotFoundError"),
+        ("json:nothing", "'json' has no 'nothing'"),
+        ("json", "no function and no procedure there"),
+        ("edgewise.plan.functions:AGGREGATES", "is an aggregate, and those are built in"),
+    ],
+)
+def test_what_is_not_there_is_said(name, message):
+    with pytest.raises(SetupError, match=message):
+        extensions.find([name])
+
+
+def test_code_that_fails_is_the_users_to_read(tmp_path):
+    (tmp_path / "broken.py").write_text("1 / 0")
+    with pytest.raises(SetupError, match="ZeroDivisionError: division by zero"):
+        extensions.find([str(tmp_path / "broken.py")])
