@@ -262,7 +262,7 @@ def _explain(arguments: argparse.Namespace) -> None:
     from edgewise.plan.picture import explain_svg
 
     if arguments.format == "svg":
-        print(explain_svg(app))
+        print(explain_svg(app, notes(app)))
     else:
         print({"text": explain_text, "json": explain_json}[arguments.format](app, notes(app)))
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.lang import compile_app
-from edgewise.plan.picture import LINES_MAX, TEXT_MAX, _wrap, explain_svg
+from edgewise.plan.picture import LINES_MAX, PILL_WIDTH, TEXT_MAX, _wrap, explain_svg
 
 APP = """@app:name('a < b') define stream A (k string, v int);
 from A[v > 5 and k == 'x'] select k insert into B;
@@ -19,6 +19,7 @@ def drawn(text):
 
 def boxes(svg, kind):
     found = [r for r in svg.iter() if r.tag.endswith("rect") and kind in r.get("class")]
+    found = [r for r in found if int(r.get("width")) >= PILL_WIDTH]  # not those of the legend
     return [tuple(int(r.get(n)) for n in ("x", "y", "width", "height")) for r in found]
 
 
@@ -49,3 +50,9 @@ def test_lines_of_a_card_fit(text):
     lines = _wrap(text)
     assert len(lines) <= LINES_MAX
     assert all(len(line) <= TEXT_MAX for line in lines)
+
+
+def test_a_card_says_what_is_kept_and_what_others_noted():
+    svg = explain_svg(compile_app(APP).app, {"query2": ("precise",)})
+    for text in ("keeps 2 events", "precise", "without end: 'every' starts a match", "line 2"):
+        assert text in svg

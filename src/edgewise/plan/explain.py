@@ -69,6 +69,7 @@ class Outline:
     app: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    sinks: tuple[str, ...]
     stores: tuple[str, ...]
     order: str
     fragments: tuple[FragmentOutline, ...]
@@ -93,6 +94,7 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
         app.name,
         tuple(s.name for s in app.inputs),
         tuple(s.name for s in app.outputs),
+        tuple(s.name for s in app.streams if s.annotated("sink")),
         tuple(stores),
         _order(app),
         fragments,

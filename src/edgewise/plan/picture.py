@@ -1,208 +1,264 @@
 """A plan as a picture: streams and queries from left to right, fragments as the ground they share.
 
-Streams and stores are pills, queries are cards with what they do. The layout is layered: a node
-stands right of everything it reads.
+Streams and stores are pills, queries are cards: what they read and select, then what they keep,
+then how they answer when they are fed again. Where everything stands is for `layers` to say.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from edgewise.plan.explain import FragmentOutline, Outline, QueryOutline, outline, runs
+from edgewise.plan.explain import (
+    NO_NOTES,
+    FragmentOutline,
+    Outline,
+    QueryOutline,
+    feeds,
+    outline,
+    runs,
+)
+from edgewise.plan.layers import Box, Gaps, Layers, layered, place
 from edgewise.plan.nodes import App
 
-CARD_WIDTH, PILL_WIDTH, PILL_HEIGHT = 320, 170, 34
-GAP_X, GAP_Y, MARGIN, LINE = 70, 26, 40, 18
-PADDING, HEAD = 14, 66
-TEXT_MAX = 46  # characters of one line of a card
-LINES_MAX = 4  # lines of one clause
+CARD_WIDTH, PILL_WIDTH, PILL_HEIGHT = 364, 190, 36
+MARGIN, PADDING, LINE, HEAD, LABEL = 48, 18, 18, 92, 22
+GAPS = Gaps(76, 30)
+WIDTH_MIN = 900
+TEXT_MAX = 46  # characters of one line of a clause, each as wide as the other
+FACT_MAX = 52  # characters of one line of what is kept
+LINES_MAX = 5  # lines of one clause
+NAME_MAX = 24  # characters of a pill
+LABEL_MAX = 110  # characters of one line above a fragment
 
 NAMESPACE = "http://www.w3.org/2000/svg"
-ARROW = """<defs><marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7"
-  markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>"""
+ARROW = """<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"
+  markerHeight="7" orient="auto"><path d="M0,0.6 L8,4 L0,7.4 z"/></marker></defs>"""
 STYLE = """
-  svg { background: #fbfaf7; font-family: ui-sans-serif, system-ui, sans-serif; font-size: 13px; }
-  .title { font-size: 24px; font-weight: 650; fill: #1d2430; }
-  .under { fill: #6b7280; }
-  .ground { fill: #eef2f6; stroke: #d7dee7; }
-  .ground.keyed { fill: #eaf5ef; stroke: #c5e3d2; }
-  .ground.native { fill: #f1effa; stroke: #d8d2ef; }
-  .label { font-size: 12px; fill: #4b5563; }
-  .card { fill: #ffffff; stroke: #cbd3dd; }
-  .name { font-weight: 650; fill: #1d2430; }
-  .clause { font-family: ui-monospace, SFMono-Regular, Menlo, monospace; font-size: 11.5px;
-    fill: #374151; }
-  .grows { fill: #b45309; }
-  .pill { fill: #1f3a5f; }
-  .pill.out { fill: #0f766e; }
-  .pilltext { fill: #ffffff; text-anchor: middle; }
-  .edge { fill: none; stroke: #94a3b8; stroke-width: 1.6; }
-  marker path { fill: #94a3b8; }
+  svg { background: #fbfaf7; font-family: "Inter", "Segoe UI", system-ui, sans-serif;
+    font-size: 13px; }
+  .title { font-size: 28px; font-weight: 700; fill: #17202e; }
+  .under { fill: #667085; }
+  .ground { fill: #f1f3f6; stroke: #cfd6df; }
+  .ground.keyed { fill: #e8f5ee; stroke: #a9d6bd; }
+  .ground.native { fill: #efecfc; stroke: #c4b9ec; }
+  .label { font-size: 13px; font-weight: 650; fill: #344054; }
+  .aside { font-size: 12px; fill: #667085; }
+  .card { fill: #ffffff; stroke: #c9d2dd; }
+  .rule { stroke: #e7ebf0; }
+  .name { font-size: 14px; font-weight: 700; fill: #17202e; }
+  .line { font-size: 11px; fill: #98a2b3; text-anchor: end; }
+  .clause { font-family: ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace;
+    font-size: 11.5px; fill: #344054; }
+  .fact { font-size: 11.5px; fill: #667085; }
+  .grows { font-size: 11.5px; fill: #b54708; }
+  .dot { fill: #12a150; }
+  .dot.grows { fill: #dc6803; }
+  .dot.empty { fill: #d0d5dd; }
+  .pill { fill: #ffffff; stroke: #475467; stroke-width: 1.4; }
+  .pill.in { fill: #1e3a5f; stroke: none; }
+  .pill.out { fill: #0f766e; stroke: none; }
+  .pill.store { fill: #fff4e0; stroke: #d99a2b; }
+  .pilltext { text-anchor: middle; fill: #17202e; font-weight: 550; }
+  .pilltext.in, .pilltext.out { fill: #ffffff; }
+  .edge { fill: none; stroke: #8d9bb0; stroke-width: 1.6; }
+  marker path { fill: #8d9bb0; }
 """
+LEGEND = (
+    ("pill in", "comes in"),
+    ("pill", "in between"),
+    ("pill out", "goes out"),
+    ("pill store", "is kept"),
+    ("ground native", "native"),
+    ("ground keyed", "kernel by key"),
+    ("ground", "kernel, not keyed"),
+)
+LEGEND_STEP = 136
 
 
-@dataclass(slots=True)
-class Box:
-    """A pill or a card; `rank` is its column."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a card. `dot` colours the mark before it; `rule` draws a line above it."""
 
-    key: str
-    rank: int = 0
-    query: QueryOutline | None = None
-    lines: list[tuple[str, str]] = field(default_factory=list)
-    kind: str = ""
-    x: int = 0
-    y: int = 0
-
-    @property
-    def width(self) -> int:
-        return CARD_WIDTH if self.query else PILL_WIDTH
-
-    @property
-    def height(self) -> int:
-        return 2 * PADDING + LINE * len(self.lines) if self.query else PILL_HEIGHT
+    style: str
+    text: str
+    dot: str = ""
+    rule: bool = False
 
 
-def explain_svg(app: App) -> str:
-    """The picture of a plan, as one SVG document."""
-    found = outline(app)
+def explain_svg(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> str:
+    """The picture of a plan, as one SVG document; `notes` adds lines to queries by name."""
+    found = outline(app, notes)
     parts: list[str] = []
-    top = MARGIN + HEAD
-    width = 0
+    top, width = MARGIN + HEAD, WIDTH_MIN
     for fragment in found.fragments:
-        boxes = _boxes(fragment, found)
-        right, bottom = _place(boxes, top + 30)
-        parts += _draw(fragment, boxes, top, right, bottom)
-        top = bottom + PADDING + GAP_Y
-        width = max(width, right + PADDING)
-    return _document(found, parts, max(width + MARGIN, 640), top + MARGIN - GAP_Y)
+        head = _head(fragment)
+        drawn = _layers(fragment)
+        place(drawn, MARGIN + PADDING, top + PADDING + LABEL * len(head), GAPS)
+        right = max(drawn.right, MARGIN + PADDING + max(len(text) * 7 for _, text in head))
+        width = max(width, right + PADDING + MARGIN)
+        parts += _ground(fragment, head, top, right, drawn.bottom)
+        parts += [_edge(route) for route in drawn.routes]
+        for query in fragment.queries:
+            parts += _card(drawn.boxes[f"q:{query.name}"], query)
+        for name in _streams(fragment):
+            parts += _pill(drawn.boxes[f"s:{name}"], name, _kind(found, name))
+        top = drawn.bottom + 2 * PADDING + GAPS.y
+    return _document(found, parts, width, top - GAPS.y + MARGIN)
 
 
-def _boxes(fragment: FragmentOutline, found: Outline) -> dict[str, Box]:
-    boxes: dict[str, Box] = {}
-    for query in fragment.queries:
-        for stream in query.reads:
-            boxes.setdefault(f"s:{stream}", Box(f"s:{stream}"))
-        boxes[f"q:{query.name}"] = Box(f"q:{query.name}", query=query, lines=_lines(query))
-        if query.writes:
-            target = boxes.setdefault(f"s:{query.writes}", Box(f"s:{query.writes}"))
-            target.kind = "out" if query.writes in found.outputs else ""
-    _rank(boxes, _edges(fragment))
-    return boxes
-
-
-def _edges(fragment: FragmentOutline) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for query in fragment.queries:
-        found += [(f"s:{stream}", f"q:{query.name}") for stream in query.reads]
-        if query.writes:
-            found.append((f"q:{query.name}", f"s:{query.writes}"))
+def _head(fragment: FragmentOutline) -> list[tuple[str, str]]:
+    """What stands above a fragment: how it runs, and what of its inputs reaches it."""
+    found = [("label", _cut(runs(fragment), LABEL_MAX))]
+    found += [
+        ("aside", _cut(f"takes {text}", LABEL_MAX))
+        for each in fragment.inputs
+        if (text := feeds(each))
+    ]
     return found
 
 
-def _rank(boxes: dict[str, Box], edges: list[tuple[str, str]]) -> None:
-    """Longest way from an input; a ring stops growing after as many rounds as there are boxes."""
-    for _ in range(len(boxes)):
-        moved = False
-        for source, target in edges:
-            if boxes[target].rank <= boxes[source].rank < len(boxes):
-                boxes[target].rank = boxes[source].rank + 1
-                moved = True
-        if not moved:
-            return
+def _streams(fragment: FragmentOutline) -> list[str]:
+    names = [n for q in fragment.queries for n in (*q.reads, q.writes) if n]
+    return list(dict.fromkeys(names))
 
 
-def _place(boxes: dict[str, Box], top: int) -> tuple[int, int]:
-    """Columns by rank, each centred; gives the right and bottom end."""
-    columns: dict[int, list[Box]] = {}
-    for box in boxes.values():
-        columns.setdefault(box.rank, []).append(box)
-    heights = {r: sum(b.height + GAP_Y for b in c) - GAP_Y for r, c in columns.items()}
-    tallest = max(heights.values(), default=0)
-    x = MARGIN + PADDING
-    for rank in sorted(columns):
-        y = top + (tallest - heights[rank]) // 2
-        for box in columns[rank]:
-            box.x, box.y = x, y
-            y += box.height + GAP_Y
-        x += max(b.width for b in columns[rank]) + GAP_X
-    return x - GAP_X, top + tallest
+def _layers(fragment: FragmentOutline) -> Layers:
+    boxes = [Box(f"s:{name}", PILL_WIDTH, PILL_HEIGHT) for name in _streams(fragment)]
+    arrows: list[tuple[str, str]] = []
+    for query in fragment.queries:
+        boxes.append(Box(f"q:{query.name}", CARD_WIDTH, _height(_lines(query))))
+        arrows += [(f"s:{stream}", f"q:{query.name}") for stream in query.reads]
+        if query.writes:
+            arrows.append((f"q:{query.name}", f"s:{query.writes}"))
+    return layered(boxes, arrows)
 
 
-def _lines(query: QueryOutline) -> list[tuple[str, str]]:
-    found = [("name", query.name)]
-    for text in (query.source, f"select {query.select}"):
-        found += [("clause", line) for line in _wrap(text)]
-    state = f"state: {query.state}" if query.state != "none" else ""
-    found += [("clause under", line) for line in _wrap(state)]
+def _kind(found: Outline, name: str) -> str:
+    if any(store.endswith(f" {name}") for store in found.stores):
+        return "store"
+    if name in found.inputs:
+        return "in"
+    read = {n for f in found.fragments for q in f.queries for n in q.reads}
+    return "out" if name in found.sinks or name not in read else ""
+
+
+# Cards.
+
+
+def _lines(query: QueryOutline) -> list[Line]:
+    found = [Line("name", _cut(query.name, TEXT_MAX - 10))]
+    for text in (f"from {query.source}", f"select {query.select}"):
+        found += [Line("clause", line) for line in _wrap(text)]
+    kept = "keeps nothing" if query.state == "none" else f"keeps {query.state}"
+    dot = "grows" if query.grows else "empty" if query.state == "none" else "held"
+    facts = [Line("fact", line) for line in _wrap(kept, FACT_MAX)]
+    facts[0] = Line("fact", facts[0].text, dot, rule=True)
     if query.grows:
-        found += [("clause grows", line) for line in _wrap(f"grows: {query.grows}")]
-    return found
+        facts += [Line("grows", line) for line in _wrap(f"without end: {query.grows}", FACT_MAX)]
+    for note in query.notes:
+        facts += [Line("fact", line) for line in _wrap(note, FACT_MAX)]
+    return found + facts
 
 
-def _wrap(text: str) -> list[str]:
-    """Lines of at most TEXT_MAX characters, broken at spaces, cut after LINES_MAX."""
+def _height(lines: list[Line]) -> int:
+    return 2 * PADDING - 4 + LINE * len(lines) + 8 * sum(line.rule for line in lines)
+
+
+def _wrap(text: str, limit: int = TEXT_MAX) -> list[str]:
+    """Lines of at most `limit` characters, broken at spaces, cut after LINES_MAX."""
     lines = [""]
     for word in text.split():
-        if lines[-1] and len(lines[-1]) + len(word) + 1 > TEXT_MAX:
+        if lines[-1] and len(lines[-1]) + len(word) + 1 > limit:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
-    lines = [line if len(line) <= TEXT_MAX else line[: TEXT_MAX - 1] + "…" for line in lines]
+    lines = [_cut(line, limit) for line in lines]
     if len(lines) > LINES_MAX:
-        lines = [*lines[: LINES_MAX - 1], lines[LINES_MAX - 1][: TEXT_MAX - 2] + " …"]
+        lines = [*lines[: LINES_MAX - 1], lines[LINES_MAX - 1][: limit - 2] + " …"]
     return [line for line in lines if line]
 
 
-def _draw(
-    fragment: FragmentOutline, boxes: dict[str, Box], top: int, right: int, bottom: int
-) -> list[str]:
-    kind = "native" if fragment.runs == "native" else "keyed" if fragment.keys else "single"
-    width, height = right - MARGIN + PADDING, bottom - top + PADDING
-    label = f"{fragment.name}: {runs(fragment)}"
-    parts = [
-        f'<rect class="ground {kind}" {_area(MARGIN, top, width, height, 14)}/>',
-        f'<text class="label" x="{MARGIN + PADDING}" y="{top + 20}">{escape(label)}</text>',
-    ]
-    for source, target in _edges(fragment):
-        parts.append(_edge(boxes[source], boxes[target]))
-    for box in boxes.values():
-        parts += _card(box) if box.query else _pill(box)
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _card(box: Box, query: QueryOutline) -> list[str]:
+    parts = [f'<rect class="card" {_area(box.x, box.y, box.width, box.height, 12)}/>']
+    y, left, right = box.y + PADDING + 10, box.x + PADDING, box.x + box.width - PADDING
+    parts.append(_text("line", right, y, f"line {query.line}"))
+    for line in _lines(query):
+        if line.rule:
+            parts.append(f'<path class="rule" d="M{left},{y - 6} H{right}"/>')
+            y += 8
+        indent = 14 if line.style in {"fact", "grows"} else 0
+        if line.dot:
+            parts.append(f'<circle class="dot {line.dot}" cx="{left + 4}" cy="{y - 4}" r="4"/>')
+        parts.append(_text(line.style, left + indent, y, line.text))
+        y += LINE
     return parts
+
+
+# The rest of the picture.
+
+
+def _ground(
+    fragment: FragmentOutline, head: list[tuple[str, str]], top: int, right: int, bottom: int
+) -> list[str]:
+    kind = "native" if fragment.runs == "native" else fragment.tasks
+    width, height = right - MARGIN + PADDING, bottom - top + PADDING
+    parts = [f'<rect class="ground {kind}" {_area(MARGIN, top, width, height, 18)}/>']
+    for row, (style, text) in enumerate(head):
+        parts.append(_text(style, MARGIN + PADDING, top + 26 + LABEL * row, text))
+    return parts
+
+
+def _edge(route: list[Box]) -> str:
+    """One curve, level where it meets a box and straight through the columns between."""
+    x, y = route[0].x + route[0].width, route[0].middle
+    path = f"M{x},{y}"
+    for box in route[1:]:
+        end = box.x - (2 if box is route[-1] else 0)
+        half = max(24, abs(end - x) // 2)
+        path += f" C{x + half},{y} {end - half},{box.middle} {end},{box.middle}"
+        x, y = end + box.width, box.middle
+        path += f" H{x}" if box is not route[-1] else ""
+    return f'<path class="edge" d="{path}" marker-end="url(#arrow)"/>'
+
+
+def _pill(box: Box, name: str, kind: str) -> list[str]:
+    radius = 8 if kind == "store" else box.height // 2
+    area = _area(box.x, box.y, box.width, box.height, radius)
+    title = f"<title>{escape(name)}</title>"
+    middle = box.x + box.width // 2
+    return [
+        f'<rect class="pill {kind}" {area}>{title}</rect>',
+        _text(f"pilltext {kind}", middle, box.middle + 5, _cut(name, NAME_MAX)),
+    ]
 
 
 def _area(x: int, y: int, width: int, height: int, radius: int) -> str:
     return f'x="{x}" y="{y}" width="{width}" height="{height}" rx="{radius}"'
 
 
-def _edge(source: Box, target: Box) -> str:
-    x1, y1 = source.x + source.width, source.y + source.height // 2
-    x2, y2 = target.x - 4, target.y + target.height // 2
-    bend = max(30, abs(x2 - x1) // 2)
-    path = f"M{x1},{y1} C{x1 + bend},{y1} {x2 - bend},{y2} {x2},{y2}"
-    return f'<path class="edge" d="{path}" marker-end="url(#arrow)"/>'
+def _text(style: str, x: int, y: int, text: str) -> str:
+    return f'<text class="{style}" x="{x}" y="{y}">{escape(text)}</text>'
 
 
-def _pill(box: Box) -> list[str]:
-    name = box.key[2:]
-    shown = name if len(name) <= 22 else name[:21] + "…"
-    area = _area(box.x, box.y, box.width, box.height, box.height // 2)
-    middle = f'x="{box.x + box.width // 2}" y="{box.y + box.height // 2 + 4}"'
-    return [
-        f'<rect class="pill {box.kind}" {area}><title>{escape(name)}</title></rect>',
-        f'<text class="pilltext" {middle}>{escape(shown)}</text>',
-    ]
-
-
-def _card(box: Box) -> list[str]:
-    parts = [f'<rect class="card" {_area(box.x, box.y, box.width, box.height, 10)}/>']
-    for place, (style, text) in enumerate(box.lines):
-        y = box.y + PADDING + LINE * place + 12
-        parts.append(f'<text class="{style}" x="{box.x + PADDING}" y="{y}">{escape(text)}</text>')
+def _legend(width: int) -> list[str]:
+    parts: list[str] = []
+    x = width - MARGIN - LEGEND_STEP * len(LEGEND) - 10
+    for style, text in LEGEND:
+        shape = _area(x, MARGIN + 54, 26, 14, 4 if "ground" in style else 7)
+        parts += [f'<rect class="{style}" {shape}/>', _text("aside", x + 34, MARGIN + 65, text)]
+        x += LEGEND_STEP
     return parts
 
 
 def _document(found: Outline, parts: list[str], width: int, height: int) -> str:
-    under = f"{len(found.inputs)} inputs, {len(found.outputs)} outputs"
+    width = max(width, 2 * MARGIN + LEGEND_STEP * len(LEGEND))
+    counted = (("input", found.inputs), ("output", found.outputs), ("fragment", found.fragments))
+    under = ", ".join(f"{len(each)} {word}{'s' * (len(each) != 1)}" for word, each in counted)
     if found.stores:
         under += ", holds " + ", ".join(found.stores)
     return "\n".join(
@@ -211,8 +267,9 @@ def _document(found: Outline, parts: list[str], width: int, height: int) -> str:
             f"<title>{escape(found.app)}</title>",
             f"<style>{STYLE}</style>",
             ARROW,
-            f'<text class="title" x="{MARGIN}" y="{MARGIN + 16}">{escape(found.app)}</text>',
-            f'<text class="under" x="{MARGIN}" y="{MARGIN + 38}">{escape(under)}</text>',
+            _text("title", MARGIN, MARGIN + 22, found.app),
+            _text("under", MARGIN, MARGIN + 46, _cut(under, LABEL_MAX)),
+            *_legend(width),
             *parts,
             "</svg>",
         ]
