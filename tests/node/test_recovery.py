@@ -16,7 +16,7 @@ select k, sum(v) as t group by k insert into O;
 def test_a_sink_that_promises_what_its_query_cannot_keep_is_an_error_at_the_query():
     text = APP.format("precise", "[odd(v)]#window.time(1 min)")
     [problem] = problems(compile_app(text).app)
-    assert problem.span.line == 6
+    assert problem.span.line == 7
     assert "recovery 'precise' needs a deterministic query" in problem.message
     assert "function odd" in problem.message
 

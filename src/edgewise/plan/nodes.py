@@ -182,6 +182,7 @@ class Partition:
     streams: tuple[Stream, ...] = ()
     state: StateLimit | None = None
     annotations: tuple[Annotation, ...] = ()
+    span: Span = Span(1, 1)  # of its keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgewise.errors import Span
 from edgewise.lang.report import Report
 from edgewise.plan.nodes import App, Query, StateInput, state_leaves
 from edgewise.plan.rules.bounds import ENDLESS, bounds
@@ -9,23 +10,20 @@ from edgewise.plan.rules.keys import unkeyed_pattern
 
 
 def advise(report: Report, app: App) -> None:
-    seen: set[str] = set()
     found = bounds(app)
+    partitions = {p.name: p.span for p in app.partitions}
     for query in app.queries:
-        _check_bound(report, query, found[query.name].why, seen)
+        _check_bound(report, query, found[query.name].why, partitions.get(query.partition))
         _check_key(report, query)
 
 
-def _check_bound(report: Report, query: Query, why: str, seen: set[str]) -> None:
+def _check_bound(report: Report, query: Query, why: str, partition: Span | None) -> None:
     """A partition is told of once; a query in it only where the query itself has no end."""
     if not why:
         return
-    if "partition" in why:
-        if query.partition in seen:
-            return
-        seen.add(query.partition)
+    if partition is not None and "partition" in why:
         hint = "add @state(idle='1 hour') before 'partition', or a limit of keys"
-        report.warn_at(query.span, f"state grows without end: {why}", hint)
+        report.warn_at(partition, f"state grows without end: {why}", hint)
         return
     hint = "add 'within' and a time"
     if why == ENDLESS:

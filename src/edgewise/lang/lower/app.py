@@ -118,7 +118,8 @@ def _partition(draft: Draft, node: written_query.Partition, number: int) -> node
     state = state_limit(draft.report, node.annotations)
     annotations = lower_annotations(node.annotations)
     streams = streams_of(draft.symbols)
-    return nodes.Partition(draft.partition, tuple(keys), streams, state, annotations)
+    span = draft.report.source.span((node.keys[0].at[0], node.keys[-1].at[1]))
+    return nodes.Partition(draft.partition, tuple(keys), streams, state, annotations, span)
 
 
 def _key(draft: Draft, node: written_query.PartitionKey) -> nodes.PartitionKey:

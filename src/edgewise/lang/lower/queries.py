@@ -49,7 +49,7 @@ def lower_query(draft: Draft, node: written.Query, number: int) -> None:
             query_input,
             select,
             output,
-            draft.report.source.span(node.at),
+            draft.report.source.span(node.input.at),
             lower_rate(node.rate),
             draft.partition,
             lower_annotations(node.annotations),
