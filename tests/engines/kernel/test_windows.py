@@ -1,4 +1,5 @@
-from tests.engines.kernel.apps import play
+import pytest
+from tests.engines.kernel.apps import engine, feed, play, rows
 
 from edgewise.engines.kernel.batches import TimeBatch
 from edgewise.engines.kernel.runtime import FIRST_CELL, Runtime
@@ -88,3 +89,12 @@ def test_keys_too_weak_to_stay_leave_in_the_order_of_a_java_map():
     assert [row[1:] for row in play(query, events)] == [
         ("+", "user0"), ("+", "user1"), ("-", "user1"), ("-", "user0"), ("+", "z"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("window", ["externalTime(v, 10)", "externalTimeBatch(v, 10)"])
+def test_an_event_without_its_own_time_is_counted_and_dropped(window):
+    query = f"from A#window.{window} select count() as n insert into O;"
+    running = engine(query, "define stream A (k string, v long); ")
+    feed(running, [("A", 1000, "x", v) for v in (1, None, 5, None, 25)])
+    assert [row[2] for row in rows(running)][-1] == (1 if window[12] == "(" else 2)
+    assert running.kernel.stats.faults == {"(no time)": 2}

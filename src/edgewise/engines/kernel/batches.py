@@ -335,6 +335,9 @@ class ExternalTimeBatch(Window):
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         batch = state[self.cell]
         now = row[self.place]
+        if now is None:
+            self.timeless()
+            return
         if not batch:
             batch += ([], [], self._first_end(row), False, None)
             self._wait(state)
@@ -359,7 +362,7 @@ class ExternalTimeBatch(Window):
         kind, value = self.start
         base = row[value] if kind == "attribute" else value
         if kind == "attribute":
-            return int(base) + self.span
+            return int(now if base is None else base) + self.span
         return now - (now - base) % self.span + self.span
 
     def _drop_before(self, batch: list[Any], out: Chunk) -> None:

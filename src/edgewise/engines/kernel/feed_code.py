@@ -267,7 +267,7 @@ def _gathering(page: Page, stream: str, code: StreamQuery) -> None:
             with w.block(f"if not {Exprs(w, resolve).condition(condition)}"):
                 w.line("continue")
         stamp = f"c_{local(clocked.name)}"
-        with w.block(f"if batch and {stamp} < batch[2] and not batch[3]"):
+        with w.block(f"if batch and {stamp} is not None and {stamp} < batch[2] and not batch[3]"):
             w.line(f"batch[0].append((ts, {_row(page, stream)}))")
             w.line("continue")
         w.line("rt.begin(clock, 1, offset, at)")

@@ -19,7 +19,9 @@ from typing import Any
 
 TIMERS, KEY, FIRST_CELL = 0, 1, 2
 CURRENT, EXPIRED, RESET = 0, 1, 2
-TIMER = "(timer)"  # faults of what a timer set in motion are counted under this name
+# Names under which faults are counted that belong to no stream: what a timer set in motion, and
+# events without the time that their window goes by.
+TIMER, NO_TIME = "(timer)", "(no time)"
 
 State = list[Any]
 Row = tuple[Any, ...]

@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from edgewise.engines.kernel.java import key_text, map_order
-from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row, Runtime, State
+from edgewise.engines.kernel.runtime import (
+    CURRENT,
+    EXPIRED,
+    NO_TIME,
+    RESET,
+    Chunk,
+    Row,
+    Runtime,
+    State,
+)
+from edgewise.errors import BadEvent
 
 Held = Iterable[tuple[int, Row]]
 Test = Callable[[Held, tuple[int, Row], int, Row], Any]  # over what is held, and its first
@@ -44,6 +54,10 @@ class Window:
 
     def content(self, state: State) -> Held:
         return ()
+
+    def timeless(self) -> None:
+        """An event whose own time is null is counted and dropped."""
+        self.rt.fault(NO_TIME, BadEvent("the attribute that carries the time is null"))
 
 
 class Nothing(Window):
@@ -120,6 +134,9 @@ class ExternalTime(Window):
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         held, now, place = state[self.cell], row[self.place], self.place
+        if now is None:
+            self.timeless()
+            return
         while held and now - held[0][1][place] >= self.span:
             out.append((EXPIRED, now, held.popleft()[1]))
         held.append((ts, row))
