@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_publish(commands)
     _add_tail(commands)
     _add_log(commands)
+    _add_state(commands)
     _add_bench(commands)
     return parser
 
@@ -89,13 +91,21 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--edge-port", type=int, default=8008, help="page and clients")
     parser.add_argument("--master", default="local[*]", help="Spark master")
     parser.add_argument("--partitions", type=int, default=2, help="of the key space")
+    parser.add_argument(
+        "--trigger", type=int, default=0, help="ms between micro-batches; 0: lowest latency"
+    )
+    parser.add_argument("--state", default="", help="kernel state elsewhere: a path or URI")
 
 
 def _add_replay(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("replay", help="a finite run in event time, rows on stdout")
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
     _add_functions(parser)
-    parser.add_argument("--events", type=Path, required=True, help="JSON lines; - is stdin")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--events", type=Path, help="JSON lines; - is stdin")
+    where.add_argument("--data", type=Path, help="what a data directory holds")
+    parser.add_argument("--from", dest="start", help="with --data: event time, ms or ISO 8601")
+    parser.add_argument("--to", dest="end", help="likewise; without it, to the end")
     parser.add_argument("--engine", choices=("embedded", "spark", "batch"), default="embedded")
     parser.add_argument("--stream", action="append", help="only rows of this stream")
     parser.add_argument("--master", default="local[*]", help="Spark master")
@@ -149,6 +159,16 @@ def _add_log(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser("log", help=about, add_help=False)
     parser.add_argument("rest", nargs=argparse.REMAINDER)  # its own parser needs Arrow: later
     parser.set_defaults(call=_log)
+
+
+def _add_state(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "state", help="what the queries hold: size, keys, versions, oldest"
+    )
+    parser.add_argument("place", help="a data directory, a checkpoint, or a URI of state")
+    parser.add_argument("--largest", type=int, default=0, help="so many keys of each partition")
+    parser.add_argument("--json", action="store_true", help="a JSON object per partition")
+    parser.set_defaults(call=_state)
 
 
 def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -209,6 +229,8 @@ def _node(arguments: argparse.Namespace, app: Path, data: Path) -> NodeConfig:
         engine=arguments.engine,
         master=arguments.master,
         partitions=arguments.partitions,
+        trigger_ms=arguments.trigger,
+        state=arguments.state,
     )
 
 
@@ -216,10 +238,18 @@ def _replay(arguments: argparse.Namespace) -> None:
     from edgewise.node import apps, replay
 
     app = apps.load(arguments.app, arguments.functions).app
-    with _open(arguments.events) as lines:
-        events = replay.read_events(lines, app)
-        options = {} if arguments.engine == "embedded" else {"master": arguments.master}
-        for row in replay.replay(app, events, arguments.engine, **options):
+    options = {} if arguments.engine == "embedded" else {"master": arguments.master}
+    with ExitStack() as stack:
+        if arguments.data is None:
+            events = replay.read_events(stack.enter_context(_open(arguments.events)), app)
+            rows = replay.replay(app, events, arguments.engine, **options)
+        else:
+            from edgewise.node.history import history, moment
+
+            start, end = (moment(t) if t else None for t in (arguments.start, arguments.end))
+            options |= {"start_ms": start, "end_ms": end}
+            rows = history(app, arguments.data, arguments.engine, **options)
+        for row in rows:
             if not arguments.stream or row.stream in arguments.stream:
                 sys.stdout.buffer.write(replay.to_line(row) + b"\n")
     sys.stdout.buffer.flush()
@@ -265,6 +295,10 @@ def _explain(arguments: argparse.Namespace) -> None:
         print(explain_svg(app, notes(app)))
     else:
         print({"text": explain_text, "json": explain_json}[arguments.format](app, notes(app)))
+    if arguments.format == "text":
+        from edgewise.plan.stages import stage_lines
+
+        print("\n".join(stage_lines(app)))
 
 
 def _fmt(arguments: argparse.Namespace) -> int:
@@ -308,6 +342,13 @@ def _log(arguments: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser(prog="edgewise log")
     commands.add_arguments(parser)
     return commands.run(parser.parse_args(arguments.rest))
+
+
+def _state(arguments: argparse.Namespace) -> None:
+    from edgewise.node import state
+
+    for line in state.lines(arguments.place, as_json=arguments.json, largest=arguments.largest):
+        print(line)
 
 
 def _bench(arguments: argparse.Namespace) -> int:

@@ -1,14 +1,13 @@
 """What the runner asks of an engine: play an app with its steps and tell the rows.
 
 `play(case)` gives an `Outcome`: for every query and stream of interest its current and expired
-rows in order. To plug an engine in, add a function to ENGINES. An app that an engine does not run
-raises `EdgewiseError`; the case then counts as failed, with the reason.
+rows in order. An app that an engine does not run raises `EdgewiseError`; the case then counts as
+failed, with the reason. Spark plays groups of cases: `on_spark`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +22,7 @@ from edgewise.plan.functions import FUNCTIONS, scalar
 from edgewise.plan.nodes import App
 
 EPOCH = 1599998400000  # the virtual start of every app
+UNTYPED = "their events or rows are not of the types their streams declare; no log holds those"
 
 Case = dict[str, Any]
 Kinds = list[str | None]
@@ -197,22 +197,3 @@ def _collect(engine: Embedded, outcome: Outcome) -> None:
         else:
             rows, kind = outcome.streams.setdefault(row.stream, Rows()), Kind.CURRENT
         rows.add(list(row.data), kind, row.clock - EPOCH)
-
-
-def play_spark(case: Case) -> Outcome:
-    from tests.conformance.on_spark import play
-
-    return play(case, "stream")
-
-
-def play_batch(case: Case) -> Outcome:
-    from tests.conformance.on_spark import play
-
-    return play(case, "batch")
-
-
-ENGINES: dict[str, Callable[[Case], Outcome]] = {
-    "embedded": play_embedded,
-    "spark": play_spark,
-    "batch": play_batch,
-}

@@ -1,98 +1,348 @@
 """Cases on Spark: the events go through real logs, the rows of queries come out of taps.
 
-Batch boundaries are varied at random, by a seed made of the case's id. What the log does not carry
-(arrays of events as one chunk, on-demand queries) is not run, and says so.
+Batch boundaries, partitions, and whether batches run in the driver or in tasks are varied at
+random, by a seed made of the case's id and EDGEWISE_SEED. Starting a streaming query takes
+seconds, so a group of cases shares one: every micro-batch of it is one for each of their apps,
+with the offsets that Spark wrote down. An on-demand query is asked when everything before it was
+processed; what follows goes on from the same checkpoint, as after a restart. Half of the groups
+forget their kernels after every batch and come back from the files.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import shutil
 import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.engines import EPOCH, Case, Outcome, Rows, _stamp
+from tests.conformance.engines import (
+    EPOCH,
+    EXTENDED,
+    UNTYPED,
+    ZONES,
+    Case,
+    Outcome,
+    Rows,
+    _empty,
+    _fits,
+    _idle,
+    _is_loose,
+    _kind,
+    _stamp,
+)
 
 from edgewise.engines import host
-from edgewise.engines.host import tap_stream
+from edgewise.engines.host import Cut, tap_stream
+from edgewise.engines.inputs import CLOCK, OFFSET, STREAM
+from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.engines.spark.session import start
-from edgewise.errors import SetupError
-from edgewise.event.event import Event, Kind
+from edgewise.errors import EdgewiseError, SetupError
+from edgewise.event import arrow
+from edgewise.event.arrow import AT, KIND, TS
+from edgewise.event.event import Kind
+from edgewise.event.types import AttrType
 from edgewise.event.values import typed
 from edgewise.lang import compile_app
+from edgewise.lang.compiler import compile_query
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
-from edgewise.node.replay import _load, _rows
+from edgewise.node.replay import rows_of
+from edgewise.plan.nodes import App, Stream
+
+if str(ROOT := Path(__file__).parents[2]) not in os.environ.get("PYTHONPATH", ""):
+    known = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = f"{ROOT}{os.pathsep}{known}"  # workers see functions of the tests
+SEED = os.environ.get("EDGEWISE_SEED", "")
+IN_DRIVER = 11  # cases in the driver for each one in tasks
+SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # files that need no disk
 
 
-def play(case: Case, mode: str) -> Outcome:
-    app = compile_app(case["app"]).app
-    events = list(_events(case, app))
-    dice = random.Random(case["id"])
-    # Half of the cases forget their kernels after every batch and come back from the files.
-    host.LIVE_KERNELS_MAX = dice.choice([0, 64])
-    taps = tuple(q.name for q in app.queries)
-    outputs = [*app.outputs, *(tap_stream(q) for q in app.queries)]
-    with tempfile.TemporaryDirectory(prefix="edgewise-case-") as directory:
-        layout = Layout(Path(directory))
-        _load(app, events, layout)
-        writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in outputs}
+@dataclass(slots=True)
+class Feed:
+    """Rows for the input logs, in order of capture."""
+
+    app: App
+    at: int = 0
+    stride: int = 1  # between two moments of capture: cases are cut at different places
+    clock: int = 0
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: defaultdict(list))
+
+    def mark(self, ts: int) -> None:
+        self.at += self.stride
+        self.clock = max(self.clock, ts)
+        for stream in self.app.inputs:
+            data = [None] * len(stream.schema.attributes)
+            self.rows[stream.name].append((ts, self.at, Kind.MARK, *data))
+
+    def send(self, stream: str, stamps: list[int], events: list[list[Any]]) -> None:
+        """Several are one chunk."""
+        self.at += self.stride
+        schema = self.app.stream(stream).schema
+        for place, (ts, event) in enumerate(zip(stamps, events, strict=True), start=1):
+            self.clock = max(self.clock, ts)
+            data = [_stored(v, a.type) for v, a in zip(event, schema.attributes, strict=True)]
+            kind = Kind.MORE if place < len(events) else Kind.CURRENT
+            self.rows[stream].append((ts, self.at, kind, *data))
+
+    def flush(self, writers: dict[str, SegmentWriter]) -> None:
+        for stream, rows in self.rows.items():
+            ts, at, kind, *columns = (list(c) for c in zip(*rows, strict=True))
+            kinds = [int(k) for k in kind]
+            writer = writers[stream]
+            writer.append(arrow.record_batch(writer.schema, ts, at, kinds, columns))
+        self.rows.clear()
+
+
+@dataclass(slots=True)
+class Play:
+    """One case: its app, its logs, and how far it got."""
+
+    case: Case
+    app: App
+    layout: Layout
+    job: SparkApp
+    feed: Feed
+    outputs: list[Stream]
+    writers: dict[str, SegmentWriter]
+    steps: Iterator[str | None]
+    answers: list[Rows] = field(default_factory=list)
+    question: str | None = None
+    ended: bool = False
+    broke: Exception | None = None
+
+    @classmethod
+    def open(cls, case: Case, directory: Path) -> Play:
+        zone = next((head for mark, head in ZONES.items() if mark in case["id"]), "")
+        app = compile_app(zone + case["app"], functions=EXTENDED).app
+        if _is_untyped(case, app):
+            raise SetupError(UNTYPED)
+        dice = random.Random(f"{case['id']}{SEED}")
+        layout = Layout(directory)
+        outputs = _outputs(app)
+        writers = {
+            s.name: SegmentWriter.open(layout.log(s.name), s.schema)
+            for s in (*app.inputs, *outputs)
+        }
         job = SparkApp(
             start("local[2]"),
             app,
             logs={s.name: layout.log(s.name) for s in app.inputs},
-            writers=writers,
+            writers={s.name: writers[s.name] for s in outputs},
             checkpoint=layout.checkpoint("case"),
             config=SparkConfig(
                 partitions=dice.randint(1, 3),
-                rows_max=dice.choice([5, 20, 1000]),
-                small_batch_rows=dice.choice([50_000] * 4 + [0]),
+                small_batch_rows=dice.choice([50_000] * IN_DRIVER + [0]),
             ),
-            taps=taps,
+            taps=tuple(q.name for q in app.queries),
             start=None if case["clock"] == "playback_native" else EPOCH,
         )
-        if mode == "batch":
-            job.batch()
-        else:
-            job.stream(available_now=True).awaitTermination()
-        for writer in writers.values():
-            writer.close()
-        return _outcome(outputs, layout)
+        feed = Feed(app, at=dice.randint(0, 20), stride=dice.randint(1, 3))
+        return cls(case, app, layout, job, feed, outputs, writers, _steps(case, feed))
+
+    def advance(self) -> None:
+        """Events into the logs, up to the next question or the end."""
+        self.question = next(self.steps)
+        self.ended = self.question is None
+        if not self.feed.rows and (self.job.progress.batches == 0 or self.ended):
+            self.feed.mark(self.feed.clock or EPOCH)  # an answer comes after a batch
+        self.feed.flush(self.writers)
+
+    def ask(self) -> None:
+        if self.question is not None:
+            self.answers.append(_ask(self.job, self.question))
+
+    def close(self) -> None:
+        for part in (self.job, *self.writers.values()):
+            part.close()
+
+    def outcome(self) -> Outcome:
+        outcome = _empty(self.app, {s.name for s in (*self.outputs, *self.app.inputs)})
+        outcome.answers = self.answers
+        for stream in (*self.outputs, *self.app.inputs):
+            tapped = stream.name.startswith("@")
+            rows = outcome.of("query" if tapped else "stream", stream.name.lstrip("@"))
+            assert rows.current is not None
+            for event in rows_of(self.layout.log(stream.name), stream.schema):
+                if event.kind is not Kind.MARK:
+                    expired = tapped and event.kind is Kind.EXPIRED
+                    (rows.expired if expired else rows.current).append(list(event.data))
+        return outcome
 
 
-def _events(case: Case, app: Any) -> Any:
+def _steps(case: Case, feed: Feed) -> Iterator[str | None]:
+    """Fills the feed; stops at every question and at the end."""
+    native = case["clock"] == "playback_native"
+    idle, increment = _idle(case["app"])
     now = EPOCH
     for step in case["steps"]:
         if "sleep_ms" in step:
             now += step["sleep_ms"]
-            if case["clock"] != "playback_native":
-                yield Event("", now, (), Kind.MARK)
+            if not native:
+                feed.mark(now)
+            elif idle:
+                feed.mark(feed.clock + step["sleep_ms"] // idle * increment)
         elif "query" in step:
-            raise SetupError("on-demand queries do not run on Spark yet")
+            yield step["query"]
         else:
             stream = step.get("send") or step["send_batch"]
             events = step["events"] if "send_batch" in step else [step["data"]]
-            schema = app.stream(stream).schema
             stamps = step.get("timestamps") or [_stamp(step, now)] * len(events)
-            for ts, event in zip(stamps, events, strict=True):
-                if len(event) != len(schema.attributes):
-                    raise SetupError(f"stream '{stream}' does not take {len(event)} values")
-                data = [typed(v, a.type) for v, a in zip(event, schema.attributes, strict=True)]
-                yield Event(stream, ts, tuple(data))
+            feed.send(stream, stamps, events)
+    yield None
 
 
-def _outcome(outputs: list[Any], layout: Layout) -> Outcome:
-    outcome = Outcome()
-    for stream in outputs:
-        rows = Rows()
-        for event in _rows(layout.log(stream.name), stream.schema):
-            tapped = stream.name.startswith("@")
-            kept = rows.expired if tapped and event.kind is Kind.EXPIRED else rows.current
-            assert kept is not None
-            kept.append(list(event.data))
-        if stream.name.startswith("@"):
-            outcome.queries[stream.name[1:]] = rows
-        else:
-            outcome.streams[stream.name] = rows
-    return outcome
+def _stored(value: Any, kind: AttrType) -> Any:
+    if kind is AttrType.OBJECT and value is not None:
+        return json.dumps(value)
+    return typed(value, kind)
+
+
+def _is_untyped(case: Case, app: App) -> bool:
+    """Whether it sends, or makes, values that its streams do not declare."""
+    asserted = case["asserted_stream_or_query"] or {}
+    name = asserted.get("name", "")
+    kinds = _empty(app, {name}).of(asserted.get("type", ""), name).kinds
+    rows = case.get("expected", []) + case.get("expected_removed", [])
+    made = all(
+        k is None or _fits(v, AttrType(k)) for r in rows for v, k in zip(r, kinds, strict=False)
+    )
+    return _is_loose(case, app) or not made
+
+
+def play_group(cases: list[Case], mode: str) -> list[Outcome | Exception]:
+    """An outcome or what broke, for each case."""
+    dice = random.Random(f"{cases[0]['id']}{SEED}")
+    host.LIVE_KERNELS_MAX = dice.choice([0, 1000])
+    directory = Path(tempfile.mkdtemp(prefix="edgewise-cases-", dir=SCRATCH))
+    try:
+        plays = [
+            _attempt(lambda i=i, c=c: Play.open(c, directory / str(i)))
+            for i, c in enumerate(cases)
+        ]
+        found = [p for p in plays if isinstance(p, Play)]
+        run = _batch if mode == "batch" else Shared(found, directory, dice.randint(1, 6)).run
+        while going := [p for p in found if not p.ended and p.broke is None]:
+            for one in going:
+                _guard(one, one.advance)
+            run(going)
+            for one in going:
+                _guard(one, one.ask)
+        return [_outcome(p) for p in plays]
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _attempt(make: Any) -> Any:
+    try:
+        return make()
+    except Exception as why:  # noqa: BLE001  one broken case must not hide the others
+        return why
+
+
+def _guard(play: Play, step: Any) -> None:
+    if play.broke is None:
+        found = _attempt(step)
+        play.broke = found if isinstance(found, Exception) else None
+
+
+def _outcome(play: Play | Exception) -> Outcome | Exception:
+    if isinstance(play, Exception):
+        return play
+    play.close()
+    return play.broke or _attempt(play.outcome)
+
+
+def _batch(going: list[Play]) -> None:
+    for one in going:
+        _guard(one, one.job.batch)
+
+
+class Shared:
+    """One streaming query over the logs of a group."""
+
+    def __init__(self, plays: list[Play], directory: Path, batches: int) -> None:
+        """About so many micro-batches."""
+        self.plays = [p for p in plays if p.app.inputs]
+        self.rows_max = sum(len(p.case["steps"]) for p in self.plays) // batches + 1
+        self.checkpoint = Checkpoint(directory / "shared")
+        self.logs = {
+            f"{i}:{name}": path
+            for i, p in enumerate(self.plays)
+            for name, path in p.job.logs.items()
+        }
+
+    def run(self, _going: list[Play]) -> None:
+        query = (
+            start("local[2]")
+            .readStream.format("edgewise")
+            .option("logs", json.dumps(self.logs))
+            .option("max_rows", str(self.rows_max))
+            .load()
+            .writeStream.foreachBatch(self._on_batch)
+            .option("checkpointLocation", str(self.checkpoint.spark))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    def _on_batch(self, frame: Any, batch_id: int) -> None:
+        end = self.checkpoint.offsets(batch_id)["offsets"]
+        begin = self.checkpoint.offsets(batch_id - 1)["offsets"] if batch_id else {}
+        for i, one in enumerate(self.plays):
+            before = {name: begin.get(f"{i}:{name}", 0) for name in one.job.logs}
+            places = {name: end[f"{i}:{name}"] for name in one.job.logs}
+            if before != places:
+                _guard(one, partial(self._hand_on, i, frame, (before, places)))
+
+    def _hand_on(self, i: int, frame: Any, span: Any) -> None:
+        """What the app's own query would give it: its streams, its offsets, its clock."""
+        job, (before, places) = self.plays[i].job, span
+        clocks = (job.inputs.clock(before), job.inputs.clock(places))
+        cut = Cut(job.progress.batches, before, places, *clocks)
+        job._process(partial(self._own, i, self.plays[i], frame), cut)
+
+    def _own(self, i: int, one: Play, frame: Any) -> Any:
+        from pyspark.sql import functions as sf
+
+        every = list(self.logs)
+        first = every.index(f"{i}:{next(iter(one.job.logs))}")
+        count = len(one.job.logs)
+        mine = frame.where(sf.col(STREAM).between(first, first + count - 1))
+        system = [sf.col(n) for n in (TS, AT, KIND, OFFSET, CLOCK)]
+        own = [
+            sf.col(f"`s{first + k}_{name}`").alias(f"s{k}_{name}")
+            for k, stream in enumerate(one.job.logs)
+            for name in one.app.stream(stream).schema.names
+        ]
+        place = (sf.col(STREAM) - first).cast("int").alias(STREAM)
+        return mine.select(*system, place, *own)
+
+
+def _outputs(app: App) -> list[Stream]:
+    """Everything a case may look at."""
+    triggers = {t.name for t in app.triggers}
+    return [
+        *app.outputs,
+        *(s for s in app.streams if s.name in triggers),
+        *(Stream(w.schema) for w in app.windows),
+        *(tap_stream(q) for q in app.queries),
+    ]
+
+
+def _ask(job: SparkApp, text: str) -> Rows:
+    try:
+        query = compile_query(text, job.app)
+        rows = job.ask(query)
+    except EdgewiseError:
+        return Rows(None)
+    kinds = [_kind(item.expr.type) for item in query.select.items]
+    there = rows or query.output is not None
+    return Rows([list(row) for row in rows] if there else None, kinds=kinds)

@@ -14,7 +14,7 @@ def failures(name):
     if not path.exists():
         pytest.skip(f"no {path}")
     cases = [c for c in json.loads(path.read_text()) if not c.get("engine_quirk")]
-    return {c["id"] for c in cases if run_case("embedded", c)}
+    return {c["id"] for c in cases if run_case(c)}
 
 
 def test_generated_apps_give_the_rows_of_the_original():
@@ -81,5 +81,5 @@ def test_the_moment_a_row_came_counts():
         "row_order": "ordered",
         "id": "ours",
     }
-    assert not run_case("embedded", case)
-    assert run_case("embedded", {**case, "expected_at_ms": [1001]})
+    assert not run_case(case)
+    assert run_case({**case, "expected_at_ms": [1001]})

@@ -3,21 +3,37 @@
 import pytest
 
 from edgewise.engines import host
-from edgewise.engines.host import Cut, Job, add_counts, by_stream, counted, fit, run_part
+from edgewise.engines.host import (
+    Cut,
+    Job,
+    add_counts,
+    ask,
+    by_stream,
+    counted,
+    fit,
+    keys_held,
+    run_part,
+    runs,
+    whole_chunks,
+)
 from edgewise.errors import SetupError
+from edgewise.event.event import Kind
+from edgewise.event.types import AttrType
 from edgewise.lang import compile_app
+from edgewise.lang.compiler import compile_query
+from edgewise.plan.functions import FUNCTIONS, TEXT, scalar
 from edgewise.plan.rules.keys import split
 
-TEXT = "define stream S (k string); from S select k, count() as n group by k insert into O;"
+COUNTS = "define stream S (k string); from S select k, count() as n group by k insert into O;"
 
 
-def job(version, root):
-    app = compile_app(TEXT).app
+def job(version, root, text=COUNTS, **functions):
+    app = compile_app(text, functions=FUNCTIONS.with_(*functions.values())).app
     [fragment] = split(app)
     return Job(app, fragment, version, version, str(root), ("S",))
 
 
-def batch(*keys, first):
+def batch(*keys, first, kinds=None):
     import pyarrow as pa
 
     size = len(keys)
@@ -27,6 +43,7 @@ def batch(*keys, first):
             "_at": [1] * size,
             "_offset": list(range(first, first + size)),
             "_clock": [first] * size,
+            "_kind": pa.array(kinds or [0] * size, pa.int8()),
             "_stream": pa.array([0] * size, pa.int32()),
             "s0_k": list(keys),
         }
@@ -34,7 +51,7 @@ def batch(*keys, first):
 
 
 def counts(table):
-    return table.column("o0_n").to_pylist()
+    return [n for n in table.column("o0_n").to_pylist() if n is not None]
 
 
 def test_a_batch_that_is_repeated_starts_from_the_state_before_it(tmp_path):
@@ -60,7 +77,7 @@ def test_a_process_keeps_a_bounded_number_of_kernels(tmp_path, monkeypatch):
 
 def test_rows_are_sorted_and_cut_by_stream(tmp_path):
     table = run_part(job(0, tmp_path), 0, [batch("a", "b", first=0)])
-    [(stream, rows)] = by_stream(job(0, tmp_path), table.take([1, 0]))
+    [(stream, rows)] = by_stream(job(0, tmp_path), table.take([2, 1, 0]))
     assert stream.name == "O"
     assert rows.column("k").to_pylist() == ["a", "b"]
 
@@ -71,7 +88,7 @@ def test_a_table_without_a_column_of_the_log_is_refused_by_name():
     from edgewise.event.arrow import to_arrow
 
     with pytest.raises(SetupError, match="'k'"):
-        fit(pa.table({"_ts": [1]}), to_arrow(compile_app(TEXT).app.stream("S").schema))
+        fit(pa.table({"_ts": [1]}), to_arrow(compile_app(COUNTS).app.stream("S").schema))
 
 
 def test_a_cut_counts_its_rows():
@@ -93,7 +110,8 @@ def test_what_failed_is_told(tmp_path, caplog):
     [fragment] = split(app)
     work = Job(app, fragment, 0, 0, str(tmp_path), ("S",))
     done = run_part(work, 0, [batch("a", "(", first=0)])
-    [(_, rows)] = by_stream(work, done)
+    [(_, rows), (faults, _)] = by_stream(work, done)
+    assert faults.name == "$faults"
     assert rows.num_rows == 1
     assert counted(work, done) == {"faults": {"S": 1}}
     assert "stream S: 1 events failed and were dropped: " in caplog.text
@@ -122,3 +140,89 @@ def test_what_is_late_and_what_is_dropped_is_counted_with_the_rows(tmp_path):
             3 if version == 2 else 0
         )
     assert found == {"late": {"S": 1}, "dropped": {"partition1": 1}}
+
+
+def fail_on_b(text):
+    if text == "b":
+        raise ValueError("no b, please")
+    return text
+
+
+PICKY = scalar("my:picky", TEXT, returns=lambda _: AttrType.STRING, python=fail_on_b)
+
+
+@pytest.mark.parametrize("where", ["my:picky(k) as k, count() as n", "k, count() as n"])
+def test_a_poison_event_is_told_with_its_place_and_error_and_the_others_are_counted(
+    tmp_path, where
+):
+    rest = "group by k" if "picky" in where else "group by k having my:picky(k) == k"
+    text = f"define stream S (k string); from S select {where} {rest} insert into O;"
+    first = job(0, tmp_path, text, picky=PICKY)
+    table = run_part(first, 0, [batch("a", "b", "a", first=0)])
+    rows = {stream.name: rows.to_pylist() for stream, rows in by_stream(first, table)}
+    assert [(r["k"], r["n"]) for r in rows["O"]] == [("a", 1), ("a", 2)]
+    [fault] = rows["$faults"]
+    assert (fault["stream"], fault["offset"], fault["event"]) == ("S", 1, '["b"]')
+    assert fault["error"] == "ValueError: no b, please"
+    assert counted(first, table) == {"faults": {"S": 1}}
+    following = job(1, tmp_path, text, picky=PICKY)
+    table = run_part(following, 0, [batch("b", "a", first=3)])
+    assert counts(table) == [3]
+    assert counted(following, table) == {"faults": {"S": 1}}
+
+
+def test_what_a_partition_tells_about_itself_is_no_row(tmp_path):
+    table = run_part(job(0, tmp_path), 0, [batch("a", "b", "a", first=0)])
+    assert keys_held(table) == 2
+    assert counted(job(0, tmp_path), table) == {}
+
+
+CHUNKS = [Kind.CURRENT, Kind.MORE, Kind.CURRENT, Kind.CURRENT, Kind.MORE, Kind.MORE]
+BATCHED = "define stream S (k string); from S#window.batch() select k insert into O;"
+
+
+def test_a_chunk_is_one_run_of_its_own(tmp_path):
+    rows = batch(*"abcdef", first=0, kinds=CHUNKS)
+    found = [(run.columns[0], chunk) for run, chunk in runs(job(0, tmp_path, BATCHED), rows)]
+    assert found == [
+        (["a"], False),
+        (["b", "c"], True),
+        (["d"], False),
+        (["e", "f"], True),
+    ]
+
+
+def test_a_chunk_that_lies_in_two_batches_is_put_together():
+    parts = [batch("a", "b", first=0, kinds=[0, Kind.MORE]), batch("c", "d", first=2)]
+    assert [b.num_rows for b in whole_chunks([*parts, batch("e", first=4)])] == [4, 1]
+    [open_end] = whole_chunks([batch("a", first=0, kinds=[Kind.MORE])])
+    assert open_end.num_rows == 1
+
+
+TABLE = """
+define stream S (k string);
+define table T (k string);
+from S insert into T;
+"""
+
+
+def test_a_question_sees_the_last_batch_and_a_change_stays(tmp_path, monkeypatch):
+    run_part(job(0, tmp_path, TABLE), 0, [batch("a", first=0)])
+    after = job(1, tmp_path, TABLE)
+    everything = compile_query("from T select k", after.app)
+    assert ask(after, everything) == [("a",)]
+    ask(after, compile_query("select 'x' as k insert into T", after.app))
+    monkeypatch.setattr(host, "_LIVE", host.LiveKernels())
+    assert ask(after, everything) == [("a",), ("x",)]
+    run_part(after, 0, [batch("b", first=1)])
+    assert ask(job(2, tmp_path, TABLE), everything) == [("a",), ("x",), ("b",)]
+
+
+def test_a_row_that_no_log_can_hold_is_a_fault_and_the_others_are_rows(tmp_path):
+    text = "define stream S (k string); from S select k, cast(k, 'double') as d insert into O;"
+    work = job(0, tmp_path, text)
+    table = run_part(work, 0, [batch("x", None, first=0)])
+    rows = {stream.name: rows.to_pylist() for stream, rows in by_stream(work, table)}
+    assert [r["k"] for r in rows["O"]] == [None]
+    assert rows["$faults"][0]["offset"] == 0
+    assert rows["$faults"][0]["error"].startswith("d is no double: ")

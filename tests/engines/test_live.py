@@ -10,7 +10,7 @@ from edgewise.errors import StateError
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
-from edgewise.node.replay import _load, _rows, _until_let_go, merge, replay
+from edgewise.node.replay import _load, _until_let_go, merge, replay, rows_of
 
 
 def open_live(app, layout, writers, rows_max):
@@ -39,7 +39,7 @@ def test_steps_of_any_size_with_restarts_in_between(tmp_path, seed, make):
             live = open_live(app, layout, writers, dice.choice([1, 7, 1000]))
     live.close()
     names = [s.name for s in app.outputs]
-    found = merge((r for s in app.outputs for r in _rows(layout.log(s.name), s.schema)), names)
+    found = merge((r for s in app.outputs for r in rows_of(layout.log(s.name), s.schema)), names)
     for writer in writers.values():
         writer.close()
     expected = replay(app, events, "embedded")

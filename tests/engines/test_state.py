@@ -4,8 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.engines.state import SNAPSHOT_EVERY, SNAPSHOTS_KEPT, StateStore
+from edgewise.engines.homes import home
+from edgewise.engines.state import SNAPSHOT_EVERY, SNAPSHOTS_KEPT, Spread, StateStore, rehash
 from edgewise.errors import StateError
+
+
+def save(store, version, changed):
+    """Waits for the snapshot, where one is made."""
+    later = store.save(version, changed)
+    if later is not None:
+        later.result()
+
+
+def folder(store):
+    return store.home.path
+
 
 changes = st.lists(
     st.lists(
@@ -23,14 +36,14 @@ def test_the_last_version_is_the_sum_of_all_changes(tmp_path_factory, versions):
     store = StateStore(tmp_path_factory.mktemp("state"), 0)
     model = {}
     for version, changed in enumerate(versions):
-        store.save(version, changed)
+        save(store, version, changed)
         for key, value in changed:
             if value is None:
                 model.pop(key, None)
             else:
                 model[key] = value
-        assert StateStore(store.dir.parent, 0).load(version) == model
-        files = list(store.dir.iterdir())
+        assert StateStore(folder(store).parent, 0).load(version) == model
+        files = list(folder(store).iterdir())
         assert len(files) <= (SNAPSHOTS_KEPT + 1) * (SNAPSHOT_EVERY + 1)
 
 
@@ -41,7 +54,7 @@ def test_before_the_first_batch_there_is_no_state(tmp_path):
 def test_the_version_before_the_last_is_still_there_for_a_repeated_batch(tmp_path):
     store = StateStore(tmp_path, 0)
     for version in range(SNAPSHOT_EVERY + 1):
-        store.save(version, [(b"k", str(version).encode())])
+        save(store, version, [(b"k", str(version).encode())])
         assert store.load(version - 1).get(b"k", b"-1") == str(version - 1).encode()
 
 
@@ -52,12 +65,12 @@ def test_a_batch_saved_twice_is_saved_once(tmp_path):
     assert store.load(0) == {b"k": b"1"}
 
 
-@pytest.mark.parametrize("spoil", ["flip", "cut", "foreign", "renamed", "gone"])
+@pytest.mark.parametrize("spoil", ["flip", "cut", "head", "foreign", "renamed", "gone"])
 def test_a_spoiled_file_is_refused_with_its_name(tmp_path, spoil):
     store = StateStore(tmp_path, 0)
     store.save(0, [(b"k", b"value")])
     store.save(1, [(b"k", b"other")])
-    path = store.dir / "1.delta"
+    path = folder(store) / "1.delta"
     data = bytearray(path.read_bytes())
     match spoil:
         case "flip":
@@ -65,11 +78,55 @@ def test_a_spoiled_file_is_refused_with_its_name(tmp_path, spoil):
             path.write_bytes(data)
         case "cut":
             path.write_bytes(data[:-2])
+        case "head":
+            path.write_bytes(data[:4])
         case "foreign":
             path.write_bytes(b"something else")
         case "renamed":
-            path.write_bytes((store.dir / "0.delta").read_bytes())
+            path.write_bytes((folder(store) / "0.delta").read_bytes())
         case "gone":
             path.unlink()
     with pytest.raises(StateError, match=r"1\.delta"):
         store.load(1)
+
+
+@given(st.dictionaries(st.binary(max_size=3), st.binary(max_size=3)), st.integers(1, 5))
+def test_keys_move_to_another_number_of_partitions_and_none_is_lost(tmp_path_factory, state, new):
+    root = tmp_path_factory.mktemp("state")
+
+    def part_of(key, parts):
+        return sum(key) % parts
+
+    for part in range(3):
+        mine = [(k, v) for k, v in state.items() if part_of(k, 3) == part]
+        save(StateStore(root / "a", part), 0, mine)
+        save(StateStore(root / "a", part), 1, [(k, v + b"!") for k, v in mine])
+    rehash(Spread(home(root / "a"), 3), Spread(home(root / "b"), new), 1, part_of)
+    moved = [StateStore(root / "b", part).load(1) for part in range(new)]
+    for part, keys in enumerate(moved):
+        assert {part_of(key, new) for key in keys} <= {part}
+    assert {k: v for keys in moved for k, v in keys.items()} == {
+        k: v + b"!" for k, v in state.items()
+    }
+    save(StateStore(root / "b", 0), 2, [(b"more", b"1")])
+    assert StateStore(root / "b", 0).load(2) == moved[0] | {b"more": b"1"}
+
+
+@pytest.mark.parametrize("version", [0, SNAPSHOT_EVERY - 1, SNAPSHOT_EVERY])
+def test_a_change_between_two_batches_belongs_to_the_version_before_it(tmp_path, version):
+    store = StateStore(tmp_path, 0)
+    for step in range(version + 1):
+        save(store, step, [(b"k", b"1"), (b"gone", b"1")])
+    store.amend(version, [(b"k", b"2"), (b"gone", None)])
+    assert store.load(version) == {b"k": b"2"}
+    save(store, version + 1, [(b"n", b"1")])
+    assert store.load(version + 1) == {b"k": b"2", b"n": b"1"}
+
+
+def test_leftovers_of_a_killed_writer_go_with_their_version(tmp_path):
+    store = StateStore(tmp_path, 0)
+    store.save(0, [])
+    (folder(store) / ".3.delta.123.456").write_bytes(b"half")
+    for version in range(1, 3 * SNAPSHOT_EVERY):
+        save(store, version, [(b"k", b"1")])
+    assert not list(folder(store).glob(".*"))

@@ -23,3 +23,10 @@ def test_a_record_batch_holds_system_columns_then_attributes():
     batch = arrow.record_batch(schema, [1, 2], [10, 20], [0, 2], [["a", None], [7, None]])
     assert batch.schema.names == ["_ts", "_at", "_kind", "k", "v"]
     assert batch.to_pylist()[0] == {"_ts": 1, "_at": 10, "_kind": 0, "k": "a", "v": 7}
+
+
+def test_objects_travel_as_text_and_come_back():
+    values = [None, 1, "x", [1, {"a": None}], True]
+    column = arrow.to_column(values, AttrType.OBJECT)
+    assert column.type == "string"
+    assert arrow.from_column(column, AttrType.OBJECT) == values

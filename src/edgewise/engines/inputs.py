@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, TS
+from edgewise.event.event import Kind
 from edgewise.log.api import LogBatch, LogReader
 from edgewise.log.places import open_reader
 
@@ -60,7 +62,7 @@ class Inputs:
     def cut(self, begin: Offsets, heads: Offsets, rows: int) -> Offsets:
         """About `rows` rows further, at least one, all streams up to one moment of capture."""
         if len(begin) == 1:
-            return {stream: min(heads[stream], begin[stream] + rows) for stream in begin}
+            return {s: self._whole(s, begin[s] + rows, heads[s]) for s in begin}
         seen = {s: self._captured(s, begin[s], min(heads[s], begin[s] + rows)) for s in begin}
         merged = np.sort(np.concatenate(list(seen.values())))
         if not len(merged):
@@ -72,6 +74,15 @@ class Inputs:
         return {
             s: begin[s] + int(np.searchsorted(at, moment, side="right")) for s, at in seen.items()
         }
+
+    def _whole(self, stream: str, end: int, head: int) -> int:
+        """`end`, moved on where it would cut a chunk."""
+        while end < head:
+            [batch] = self.reader(stream).read(end - 1, end, [KIND])
+            if batch.rows.column(KIND)[0].as_py() != Kind.MORE:
+                return end
+            end += 1
+        return head
 
     def _captured(self, stream: str, start: int, end: int) -> Any:
         """Capture times, never falling: a row counts as captured with the latest before it."""
@@ -104,6 +115,29 @@ class Inputs:
         prefix = f"s{index}_" if self.merged else ""
         for batch in self.reader(stream).read(start, end):
             yield _stand(batch, schema, prefix, index)
+
+    def table(self, start: Mapping[str, int], end: Mapping[str, int], clock: int) -> Any:
+        """Everything between two places as one table in order, marks left out.
+
+        `clock` is the app's time at `start`.
+        """
+        batches = [b for s, at in start.items() for b in self.read(s, at, end[s])]
+        table = pa.Table.from_batches(batches, schema=self.schema())
+        if len(start) > 1:
+            table = _merge(table, sum(start.values()), clock)
+        return table.filter(pc.not_equal(table.column(KIND), pa.scalar(int(Kind.MARK), pa.int8())))
+
+
+def _merge(table: Any, first: int, clock: int) -> Any:
+    """Several inputs in order of capture, numbered and clocked as one."""
+    table = table.sort_by([(name, "ascending") for name in MERGE_ORDER])
+    ts = table.column(TS).to_numpy()
+    clocks = np.maximum.accumulate(np.maximum(ts, clock))
+    place = np.arange(first, first + len(ts), dtype=np.int64)
+    for name, values in ((CLOCK, clocks), (OFFSET, place)):
+        index = table.schema.get_field_index(name)
+        table = table.set_column(index, name, pa.array(values, pa.int64()))
+    return table
 
 
 def _stand(batch: LogBatch, schema: Any, prefix: str, stream: int) -> Any:

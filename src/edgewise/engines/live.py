@@ -10,28 +10,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from edgewise.engines.host import (
-    Counts,
-    Cut,
-    Job,
-    add_counts,
-    by_stream,
-    counted,
-    fit,
-    run_part,
-)
-from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
+from edgewise.engines.host import Cut, Job, append, by_stream, only, run_part
+from edgewise.engines.inputs import Inputs
+from edgewise.engines.progress import Progress
 from edgewise.errors import StateError
-from edgewise.event.arrow import KIND, TS
-from edgewise.event.event import Kind
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
 from edgewise.plan.nodes import App
@@ -62,8 +49,8 @@ class LiveApp:
         self.inputs = Inputs({s.name: str(logs[s.name]) for s in app.inputs})
         self.writers = writers
         self.checkpoint = checkpoint
-        self.rows_in = self.rows_out = 0
-        self.counts: Counts = {}
+        self.state = str(checkpoint / "state")
+        self.progress = Progress()
         self._steps = checkpoint / "steps"
         self._steps.mkdir(parents=True, exist_ok=True)
         self._last = self._recover()
@@ -80,19 +67,7 @@ class LiveApp:
         cut = Cut(self._last.batch_id + 1, start, end, self._last.clock, clock)
         self._write_down(cut)
         self._compute(cut)
-        self.rows_in += cut.rows
         return cut.rows
-
-    def progress(self) -> dict[str, Any]:
-        """What people watch, since this engine started."""
-        return {
-            "batches": self._last.batch_id + 1,
-            "rows_in": self.rows_in,
-            "rows_out": self.rows_out,
-            "clock": self._last.clock,
-            "offsets": dict(self._last.end),
-            "counts": self.counts,
-        }
 
     def close(self) -> None:
         self.inputs.close()
@@ -105,36 +80,29 @@ class LiveApp:
                     return
 
     def _compute(self, cut: Cut) -> None:
-        whole = self._read(cut)
+        began = time.monotonic()
+        table = self.inputs.table(cut.start, cut.end, cut.clock_start)
+        read = time.monotonic()
+        out: dict[str, list[Any]] = {}
         for fragment in self.fragments:
             job = Job(
                 app=self.app,
                 fragment=fragment,
                 version=cut.batch_id,
                 clock=cut.clock,
-                state_root=str(self.checkpoint / "state" / fragment.name),
+                state_root=f"{self.state}/0/{fragment.name}",
                 streams=tuple(self.inputs.paths),
                 reads=self._reads[fragment.name],
             )
-            mine = _of(whole, [job.streams.index(s) for s in fragment.inputs])
-            table = run_part(job, 0, mine.to_batches())
-            add_counts(self.counts, counted(job, table))
-            for stream, rows in by_stream(job, table):
-                self.rows_out += rows.num_rows
-                writer = self.writers[stream.name]
-                writer.append(fit(rows, writer.schema), producer="embedded", sequence=cut.batch_id)
+            made = run_part(job, 0, only(table, job).to_batches())
+            self.progress.tell(job, made)
+            for stream, rows in by_stream(job, made):
+                out.setdefault(stream.name, []).append(rows)
+        ran = time.monotonic()
+        count = append(self.writers, out, "embedded", cut.batch_id)
+        phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
+        self.progress.batch(cut, count, phases)
         self._last = cut
-
-    def _read(self, cut: Cut) -> Any:
-        batches = [
-            batch
-            for stream, start in cut.start.items()
-            for batch in self.inputs.read(stream, start, cut.end[stream])
-        ]
-        table = pa.Table.from_batches(batches, schema=self.inputs.schema())
-        if len(cut.start) > 1:
-            table = _merge(table, cut)
-        return table.filter(pc.not_equal(table.column(KIND), pa.scalar(int(Kind.MARK))))
 
     def _recover(self) -> Cut:
         """The last step, done again: it may have been cut off anywhere."""
@@ -168,21 +136,3 @@ class LiveApp:
             temporary.unlink()
         sync_directory(self._steps)
         (self._steps / f"{cut.batch_id - STEPS_KEPT}.json").unlink(missing_ok=True)
-
-
-def _merge(table: Any, cut: Cut) -> Any:
-    """Several inputs in order of capture, numbered and clocked as one."""
-    table = table.sort_by([(name, "ascending") for name in MERGE_ORDER])
-    first = sum(cut.start.values())
-    ts = table.column(TS).to_numpy()
-    clock = np.maximum.accumulate(np.maximum(ts, cut.clock_start))
-    place = np.arange(first, first + len(ts), dtype=np.int64)
-    for name, values in ((CLOCK, clock), (OFFSET, place)):
-        index = table.schema.get_field_index(name)
-        table = table.set_column(index, name, pa.array(values, pa.int64()))
-    return table
-
-
-def _of(table: Any, streams: list[int]) -> Any:
-    chosen = pc.is_in(table.column(STREAM), value_set=pa.array(streams, pa.int32()))
-    return table.filter(chosen)

@@ -2,15 +2,18 @@
 
     _ts    int64   event time, ms
     _at    int64   capture time, us
-    _kind  int8    Kind: current, expired, or a mark that only moves time (attributes null)
+    _kind  int8    Kind: current, expired, a mark that only moves time (attributes null), or
+                   current with more of the same chunk to come; a chunk has one capture time
 
 `object` attributes travel as JSON text: they are opaque to the log and to Spark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from edgewise.event.schema import Attribute, Schema
@@ -34,6 +37,26 @@ ARROW_TYPES: dict[AttrType, Any] = {
     AttrType.OBJECT: pa.string(),
 }
 _TYPE_KEY = b"edgewise.type"
+_encode, _decode = msgspec.json.encode, msgspec.json.decode
+
+
+def to_column(values: Sequence[Any], kind: AttrType) -> Any:
+    """Python values of one attribute as the log holds them; ValueError where one is of another
+    type, TypeError likewise.
+    """
+    if kind is AttrType.OBJECT:
+        values = [None if v is None else _encode(v).decode() for v in values]
+    return pa.array(values, ARROW_TYPES[kind])
+
+
+def from_value(value: Any, kind: AttrType) -> Any:
+    return _decode(value) if kind is AttrType.OBJECT and value is not None else value
+
+
+def from_column(column: Any, kind: AttrType) -> list[Any]:
+    """The inverse of `to_column`."""
+    values: list[Any] = column.to_pylist()
+    return [from_value(v, kind) for v in values] if kind is AttrType.OBJECT else values
 
 
 def to_arrow(schema: Schema) -> Any:
@@ -58,7 +81,7 @@ def from_arrow(schema: Any) -> Schema:
 def record_batch(
     schema: Any, ts: list[int], at: list[int], kind: list[int], columns: list[list[Any]]
 ) -> Any:
-    """Columns of Python values as one record batch of an `to_arrow` schema."""
+    """Columns of Python values as one record batch of a `to_arrow` schema; objects are text."""
     values = [ts, at, kind, *columns]
     arrays = [pa.array(v, type=f.type) for v, f in zip(values, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

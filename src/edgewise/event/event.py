@@ -17,6 +17,7 @@ class Kind(enum.IntEnum):
     CURRENT = 0
     EXPIRED = 1
     MARK = 2  # time moved, nothing happened: a row without attributes
+    MORE = 3  # current, and the next row belongs to the same chunk: they were sent as one array
 
 
 @dataclass(frozen=True, slots=True)

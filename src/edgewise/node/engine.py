@@ -18,7 +18,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from edgewise.engines.homes import Home, home
+from edgewise.engines.host import FAULTS
+from edgewise.engines.inputs import Inputs
 from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
+from edgewise.engines.looks import disk_bytes
+from edgewise.engines.progress import Progress
 from edgewise.errors import EdgewiseError, LogError
 from edgewise.log.api import LogConfig, LogWriter
 from edgewise.log.places import open_writer
@@ -30,6 +35,12 @@ from edgewise.plan.nodes import App
 
 IDLE_WAIT_S = 0.2
 PROGRESS_EVERY_S = 1.0
+SPARK_MS = {
+    "latestOffset": "offsets",
+    "walCommit": "write-ahead",
+    "commitOffsets": "commit",
+    "triggerExecution": "trigger",
+}  # what Spark spends around our own phases
 
 
 def tell(**message: Any) -> None:
@@ -45,7 +56,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--functions", action="append", default=[])
+    parser.add_argument("--trigger", type=int, default=0, help="ms between micro-batches")
+    parser.add_argument("--state", default="", help="where kernel state lives, a path or URI")
     parser.add_argument("--max-rows", type=int, default=1_000_000, help="per micro-batch")
+    parser.add_argument("--small-batch-rows", type=int, help="so many run in the driver")
     parser.add_argument("--retain-bytes", type=int, default=0, help="of each output log")
     parser.add_argument("--retain-ms", type=int, default=0, help="of each output log")
     parser.add_argument("--log", action="append", default=[], help="as for `edgewise run`")
@@ -81,10 +95,37 @@ def _open_outputs(
     app: App, layout: Layout, kept: LogConfig, stack: ExitStack
 ) -> dict[str, LogWriter]:
     writers: dict[str, LogWriter] = {}
-    for stream in app.outputs:
+    for stream in (*app.outputs, FAULTS):
         writers[stream.name] = open_writer(layout.place(stream.name), stream.schema, kept)
         stack.callback(writers[stream.name].close)
     return writers
+
+
+class Told:
+    """What the engine tells of itself once a second."""
+
+    def __init__(self, progress: Progress, inputs: Inputs, state: Home) -> None:
+        self._progress = progress
+        self._inputs = inputs
+        self._state = state
+        self._last_s = time.monotonic()
+        self._heads = inputs.heads()
+
+    def due(self) -> bool:
+        return time.monotonic() - self._last_s >= PROGRESS_EVERY_S
+
+    def view(self, spark_ms: dict[str, int]) -> dict[str, Any]:
+        """`spark_ms` is where Spark says its last batch spent its time."""
+        now_s, heads = time.monotonic(), self._inputs.heads()
+        came = sum(heads.values()) - sum(self._heads.values())
+        rate = came / max(now_s - self._last_s, 0.001)
+        self._last_s, self._heads = now_s, heads
+        now_ms = time.time_ns() // 1_000_000
+        view = self._progress.view(now_ms, heads, disk_bytes(self._state))
+        view["batch_ms"] |= {
+            name: spark_ms[key] for key, name in SPARK_MS.items() if key in spark_ms
+        }
+        return view | {"input_rows_per_s": round(rate, 1)}
 
 
 def _embedded(
@@ -102,13 +143,12 @@ def _embedded(
         rows_max=min(arguments.max_rows, STEP_ROWS_MAX),
     )
     tell(step="embedded engine running", ready=True)
-    told_s = 0.0
+    told = Told(live.progress, Inputs(live.inputs.paths), home(live.state))
     try:
         while not stopping.is_set():
             live.step(IDLE_WAIT_S)
-            if time.monotonic() - told_s > PROGRESS_EVERY_S:
-                told_s = time.monotonic()
-                tell(progress=live.progress())
+            if told.due():
+                tell(progress=told.view({}))
     finally:
         live.close()
 
@@ -127,7 +167,14 @@ def _spark(
 
     spark = start(arguments.master, scratch=layout.scratch)
     tell(step=f"Spark {spark.version} is up on {arguments.master}")
-    config = SparkConfig(partitions=arguments.partitions, rows_max=arguments.max_rows)
+    config = SparkConfig(
+        partitions=arguments.partitions,
+        rows_max=arguments.max_rows,
+        trigger_ms=arguments.trigger,
+        state=arguments.state,
+    )
+    if arguments.small_batch_rows is not None:
+        config = dataclasses.replace(config, small_batch_rows=arguments.small_batch_rows)
     checkpoint = layout.checkpoint(app.name)
     if not checkpoint.exists():  # after a restart events wait already: they are the warm-up
         tell(step="warming up")
@@ -143,11 +190,11 @@ def _spark(
     )
     query = job.stream()
     tell(step="query running", ready=True)
+    told = Told(job.progress, Inputs(job.logs), home(job.checkpoint.state))
     try:
         while not stopping.wait(PROGRESS_EVERY_S) and query.isActive:
             last = query.lastProgress
-            phases = dict(last.durationMs) if last is not None else {}
-            tell(progress=dataclasses.asdict(job.progress) | {"batch_ms": phases})
+            tell(progress=told.view(dict(last.durationMs) if last is not None else {}))
         failure = query.exception()
         if failure is not None:
             tell(failed=str(failure))

@@ -25,7 +25,9 @@ class Layout:
     homes: Homes = Homes()
 
     def place(self, stream: str) -> str:
-        """Where its log lives, as `log.places` opens it."""
+        """Where its log lives, as `log.places` opens it; faults always here, with the engine."""
+        if stream.startswith(("!", "$")):  # no names for a topic
+            return str(self.log(stream))
         return self.homes.place(stream, self.log(stream))
 
     def log(self, stream: str) -> Path:

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,21 +117,15 @@ def _embedded(app: App, events: Iterable[Event]) -> Iterator[Event]:
         yield from engine.take()
 
 
-def _spark(
-    app: App,
-    events: Iterable[Event],
-    engine: str,
-    *,
-    master: str = "local[*]",
-    **config: Any,
-) -> Iterator[Event]:
+def _spark(app: App, events: Iterable[Event], engine: str, **config: Any) -> Iterator[Event]:
     """Through real logs in a directory that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="edgewise-replay-") as directory:
         layout = Layout(Path(directory))
         _load(app, events, layout)
-        _compute(app, layout, engine, master, config)
+        logs = {s.name: layout.log(s.name) for s in app.inputs}
+        compute(app, layout, engine, config, logs=logs)
         for stream in app.outputs:
-            yield from _rows(layout.log(stream.name), stream.schema)
+            yield from rows_of(layout.log(stream.name), stream.schema)
 
 
 def _load(app: App, events: Iterable[Event], layout: Layout) -> None:
@@ -165,39 +159,53 @@ def _load(app: App, events: Iterable[Event], layout: Layout) -> None:
             writer.close()
 
 
-def _compute(app: App, layout: Layout, engine: str, master: str, config: dict[str, Any]) -> None:
+def compute(
+    app: App,
+    layout: Layout,
+    engine: str,
+    config: dict[str, Any],
+    *,
+    logs: Mapping[str, Path],
+    span: tuple[dict[str, int], dict[str, int]] | None = None,
+) -> None:
+    """On Spark, from `logs` into the logs of `layout`; `span` is where to begin and to end."""
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
     from edgewise.engines.spark.session import start
     from edgewise.log.segment import SegmentWriter
 
     writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
     try:
-        spark = start(master)
+        spark = start(config.pop("master", "local[*]"))
         job = SparkApp(
             spark,
             app,
-            logs={s.name: layout.log(s.name) for s in app.inputs},
+            logs=logs,
             writers=writers,
             checkpoint=layout.checkpoint(app.name),
             config=SparkConfig(**config),
         )
+        if span is not None:
+            job.begin_at(span[0])
+        end = None if span is None else span[1]
         if engine == "batch":
-            job.batch()
+            job.batch(end)
         else:
-            job.stream(available_now=True).awaitTermination()
+            job.stream(available_now=True, end=end).awaitTermination()
+        job.close()
     finally:
         for writer in writers.values():
             writer.close()
 
 
-def _rows(log: Path, schema: Schema) -> Iterator[Event]:
-    from edgewise.event.arrow import AT, KIND, TS
+def rows_of(log: Path, schema: Schema) -> Iterator[Event]:
+    from edgewise.event.arrow import AT, KIND, TS, from_column
     from edgewise.log.segment import SegmentReader
 
     reader = SegmentReader.open(log)
     try:
         for batch in reader.read(reader.earliest(), reader.head().offset):
-            columns = [batch.rows.column(n).to_pylist() for n in (TS, AT, KIND, *schema.names)]
+            columns = [batch.rows.column(n).to_pylist() for n in (TS, AT, KIND)]
+            columns += [from_column(batch.rows.column(a.name), a.type) for a in schema.attributes]
             for ts, at, kind, *data in zip(*columns, strict=True):
                 yield Event(schema.name, ts, tuple(data), Kind(kind), at)
     finally:
@@ -205,12 +213,15 @@ def _rows(log: Path, schema: Schema) -> Iterator[Event]:
 
 
 def merge(rows: Iterable[Event], streams: Sequence[str]) -> Iterator[Event]:
-    """By time; rows of one stream keep their order even where time goes back."""
+    """By time; rows of one stream keep their order even where time goes back.
+
+    Only rows of `streams`: named windows and triggers speak too, to those who ask.
+    """
     lanes: dict[str, list[tuple[int, int, int, Event]]] = {name: [] for name in streams}
     for row in rows:
-        if row.stream not in lanes:
-            continue  # of a named window, a trigger or a fault stream: inside the app
-        lane = lanes[row.stream]
+        lane = lanes.get(row.stream)
+        if lane is None:
+            continue
         clock = max(lane[-1][0], row.ts) if lane else row.ts
         lane.append((clock, streams.index(row.stream), len(lane), row))
     return (entry[3] for entry in heapq.merge(*lanes.values()))

@@ -41,6 +41,7 @@ from edgewise.node.merges import register_aggregates
 from edgewise.node.metrics import engine_metrics
 from edgewise.node.rates import Rates
 from edgewise.node.terminal import Steps
+from edgewise.node.watch import ERROR_CHARS_MAX, Watch
 from edgewise.plan.nodes import Stream
 
 RATES_EVERY_S = 0.5
@@ -63,6 +64,8 @@ class NodeConfig:
     engine: str = "spark"
     master: str = "local[*]"
     partitions: int = 2
+    trigger_ms: int = 0  # between micro-batches; 0: as soon as the last one is done
+    state: str = ""  # where kernel state lives, a path or URI; '': in the data directory
     log: LogConfig = LogConfig()
     archive: ArchiveConfig = ArchiveConfig()
     tidy_every_s: float = RETAIN_EVERY_S
@@ -120,8 +123,8 @@ class Serving:
         self.archiver = Archiver(config.archive, self.layout.directories(loaded.app))
         self.edge = Edge(config.edge_config())
         register_aggregates(self.edge.fanout.merges)
+        self.watch = Watch()
         self.feeds: list[Feed] = []
-        self.progress: dict[str, Any] = {}  # of the engine, as it last told
         self.ready = asyncio.Event()
         self._others: list[Source | Sink] = []
         self._engine: Child | None = None
@@ -169,7 +172,9 @@ class Serving:
     async def promote(self) -> None:
         doors = await asyncio.to_thread(self._door_writers)
         self.door = HttpDoor(doors, WallClock(), self.config.door_config(self.ends.sources))
-        self.door.more_metrics = lambda: engine_metrics(self.progress) + self.archiver.metrics()
+        self.door.more_metrics = lambda: (
+            engine_metrics(self.watch.topic()) + self.archiver.metrics()
+        )
         self.http_port = await self.door.start(self.config.host, self.config.http_port)
         scheme = "https" if self.config.tls else "http"
         for name in self.writers:
@@ -252,6 +257,7 @@ class Serving:
             await self._engine.start()
             code = await self._engine.messages(self._hear)
             await self._engine.stop()
+            self.watch.restart()
             failures = 1 if time.monotonic() - began > STEADY_S else failures + 1
             wait = backoff_s(failures)
             self.steps.say(
@@ -267,6 +273,7 @@ class Serving:
             str(config.app),
             *("--data", str(config.data), "--engine", config.engine),
             *("--master", config.master, "--partitions", str(config.partitions)),
+            *("--trigger", str(config.trigger_ms), "--state", config.state),
             *("--retain-bytes", str(config.log.retain_bytes)),
             *("--retain-ms", str(config.log.retain_ms)),
             *(word for home in self.layout.homes.words() for word in ("--log", home)),
@@ -277,11 +284,15 @@ class Serving:
         if "step" in message:
             self.steps.say(self.config.engine, message["step"])
         if "failed" in message:
+            self.watch.failed = str(message["failed"])[:ERROR_CHARS_MAX]
             self.steps.say("engine", f"failed: {message['failed']}")
         if "progress" in message:
-            self.progress = message["progress"]
             now_us = WallClock().now_us()
-            self.edge.publish("$sys/engine", message["progress"], offset=now_us, at_us=now_us)
+            self.watch.hear(message["progress"])
+            self.edge.publish("$sys/engine", self.watch.topic(), offset=now_us, at_us=now_us)
+            line = self.watch.line(time.monotonic())
+            if line:
+                self.steps.say(self.config.engine, line)
         if message.get("ready"):
             self.ready.set()
 

@@ -11,6 +11,8 @@ class Fragment:
 
     `keys` gives, per input stream, the attributes that make the key of its state. Without keys a
     fragment runs on one task, unless it is `stateless`; `why` says what blocks a better choice.
+    `stores` are the tables, named windows, aggregations and triggers that live in it; None: all
+    of the app.
     """
 
     name: str
@@ -19,6 +21,10 @@ class Fragment:
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
     stateless: bool = False
     why: str = ""
+    stores: tuple[str, ...] | None = None
+
+    def holds(self, store: str) -> bool:
+        return self.stores is None or store in self.stores
 
     @property
     def keyed(self) -> bool:

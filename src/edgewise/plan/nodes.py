@@ -237,6 +237,10 @@ class App:
         )
 
     @property
+    def stores(self) -> tuple[Table | NamedWindow | Aggregation | Trigger, ...]:
+        return (*self.tables, *self.windows, *self.aggregations, *self.triggers)
+
+    @property
     def inputs(self) -> tuple[Stream, ...]:
         """Streams that only the outside writes."""
         written = {q.output.target for q in self.queries} | {t.name for t in self.triggers}
@@ -246,6 +250,10 @@ class App:
 
     @property
     def outputs(self) -> tuple[Stream, ...]:
-        """Streams that queries write, in order of definition."""
+        """Streams that queries write, and faults (`!S`), in order of definition."""
         written = {q.output.target for q in self.queries}
-        return tuple(s for s in self.streams if s.name in written and not s.anonymous)
+        return tuple(
+            s
+            for s in self.streams
+            if (s.name in written or s.name.startswith("!")) and not s.anonymous
+        )

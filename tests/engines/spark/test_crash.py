@@ -1,4 +1,10 @@
-"""kill -9 at any moment, start again: every row is in the output once."""
+"""kill -9 at any moment, start again: every row is in the output once.
+
+A driver takes its JVM and workers with it. A Python worker is killed alone: Spark does its task
+again, from the state before the batch. Fifty of both, over queries of every kind:
+
+    python -m pytest -m slow tests/engines/spark/test_crash.py
+"""
 
 import json
 import os
@@ -12,44 +18,64 @@ from pathlib import Path
 import pytest
 from tests.engines.spark.test_engine import LOGINS
 
-from edgewise.event.arrow import record_batch
 from edgewise.event.event import Event
 from edgewise.lang import compile_app
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.segment import SegmentReader
 from edgewise.node.layout import Layout
-from edgewise.node.replay import replay
+from edgewise.node.replay import _load, replay
 
 pytestmark = pytest.mark.spark
 
-EVENTS = 20_000
-BATCH_ROWS = 500
+EVENTS = 12_000
+BATCH_ROWS = 400
 PATIENCE_S = 240
+MASTER = "local[2,4]"  # a task may fail three times
+BOTH = "define stream S (k string, v int); define stream T (k string, v int);"
+APPS = {
+    "window": f"{BOTH} from S#window.time(20 sec) select k, sum(v) as n group by k insert into O;",
+    "tumbling": f"{BOTH} from S#window.timeBatch(5 sec) select k, count() as n group by k "
+    "insert into O;",
+    "pattern": f"{BOTH} from every a=S[v > 5] -> b=T[k == a.k] within 10 sec "
+    "select a.k as k, a.v as n, b.v as m insert into O;",
+    "sequence": f"{BOTH} from every a=S[v > 5], b=S[v < 3] select a.k as k, b.k as n "
+    "insert into O;",
+    "join": f"{BOTH} from S#window.time(3 sec) join T#window.time(3 sec) on S.k == T.k "
+    "select S.k as k, S.v as n, T.v as m insert into O;",
+    "table": f"{BOTH} define table Seen (k string, v int); "
+    "from S[v > 6] update or insert into Seen set Seen.v = v on Seen.k == k; "
+    "from T join Seen on T.k == Seen.k "
+    "select T.k as k, Seen.v as n insert into O;",
+    "filter": f"{BOTH} from S[v > 2] select k, v * 2 as n insert into M; "
+    "from M[n < 16] select k, n + 1 as n insert into O;",
+}
 
 
 def fill(layout, app):
+    """Events for every input, in the logs; answers the rows they make."""
     dice = random.Random(11)
     now, events = 0, []
+    streams = [s.name for s in app.inputs]
     for _ in range(EVENTS):
-        now += dice.choice([0, 50, 400])
-        events.append(Event("login_stream", now, (f"ip{dice.randint(0, 300)}", "c")))
-    schema = app.stream("login_stream").schema
-    writer = SegmentWriter.open(layout.log("login_stream"), schema)
-    columns = [list(c) for c in zip(*(e.data for e in events), strict=True)]
-    ts = [e.ts for e in events]
-    writer.append(record_batch(writer.schema, ts, list(range(EVENTS)), [0] * EVENTS, columns))
-    writer.close()
-    return [e.data for e in replay(app, events, "embedded")]
+        now += dice.choice([0, 5, 40])
+        key = f"k{dice.randint(0, 300)}"
+        row = (key, "c") if streams == ["login_stream"] else (key, dice.randint(0, 9))
+        events.append(Event(dice.choice(streams), now, row))
+    _load(app, events, layout)
+    rows = {s.name: [] for s in app.outputs}
+    for event in replay(app, events, "embedded"):
+        rows[event.stream].append(event.data)
+    return rows
 
 
 class Driver:
     """The engine process of a node, as a node starts it."""
 
-    def __init__(self, app, layout, engine):
+    def __init__(self, app, layout, engine, *more):
         command = [sys.executable, "-m", "edgewise.node.engine", str(app)]
         command += ["--data", str(layout.data), "--engine", engine, "--max-rows", str(BATCH_ROWS)]
         source = str(Path(__file__).parents[3] / "src")
         self.process = subprocess.Popen(
-            command,
+            [*command, *more],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -66,9 +92,31 @@ class Driver:
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
+    def workers(self):
+        """Python workers of the tasks: what the daemon has forked."""
+        parents, names = {}, {}
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                names[int(path.name)] = (path / "cmdline").read_text()
+                parents[int(path.name)] = int(
+                    (path / "stat").read_text().rsplit(")")[1].split()[1]
+                )
+            except OSError:
+                continue
+        daemons = {p for p, name in names.items() if "engines.spark.daemon" in name}
+        ours = [p for p in daemons if parents[p] in daemons]
+        return [p for p in ours if self._is_below(p, parents)]
 
-def output(layout):
-    reader = SegmentReader.open(layout.log("login_attempt_repeatedly_stream"))
+    def _is_below(self, pid, parents):
+        while pid > 1:
+            if pid == self.process.pid:
+                return True
+            pid = parents.get(pid, 0)
+        return False
+
+
+def output(layout, stream):
+    reader = SegmentReader.open(layout.log(stream))
     try:
         return [
             tuple(row.values())[3:]
@@ -79,41 +127,98 @@ def output(layout):
         reader.close()
 
 
-def crash_and_compare(tmp_path, engine, kills, seed):
-    dice = random.Random(seed)
-    app_file = tmp_path / "app.siddhi"
-    app_file.write_text(LOGINS)
-    app = compile_app(LOGINS).app
-    layout = Layout(tmp_path / "data")
-    expected = fill(layout, app)
-    assert len(expected) > 1000
-    for _ in range(kills):
-        driver = Driver(app_file, layout, engine)
+class Crash:
+    """An app with events in its logs, an engine over it, and what must come out."""
+
+    def __init__(self, tmp_path, text, *options):
+        self.app_file = tmp_path / "app.siddhi"
+        self.app_file.write_text(text)
+        self.layout = Layout(tmp_path / "data")
+        self.options = options
+        self.expected = fill(self.layout, compile_app(text).app)
+        assert sum(map(len, self.expected.values())) > 100
+
+    def start(self):
+        driver = Driver(self.app_file, self.layout, *self.options)
         driver.until_ready()
+        return driver
+
+    def kill_driver(self, dice):
+        driver = self.start()
         time.sleep(dice.uniform(0.0, 4.0))  # a random moment is the point here
         driver.kill()
-    driver = Driver(app_file, layout, engine)
-    driver.until_ready()
-    deadline = time.monotonic() + PATIENCE_S
-    while len(output(layout)) < len(expected) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    time.sleep(1.0)  # long enough for a row too many to show
-    driver.kill()
-    assert output(layout) == expected
+
+    def kill_workers(self, dice, count):
+        """In a driver that lives; answers how many there were to kill."""
+        driver, killed = self.start(), 0
+        deadline = time.monotonic() + PATIENCE_S
+        while killed < count and time.monotonic() < deadline and driver.process.poll() is None:
+            time.sleep(dice.uniform(0.2, 2.0))
+            if found := driver.workers():
+                os.kill(dice.choice(found), signal.SIGKILL)
+                killed += 1
+        assert driver.process.poll() is None, "a killed worker took the driver with it"
+        driver.kill()
+        return killed
+
+    def finish(self):
+        driver = self.start()
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._is_complete() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(1.0)  # long enough for a row too many to show
+        driver.kill()
+        assert {s: output(self.layout, s) for s in self.expected} == self.expected
+
+    def _is_complete(self):
+        return all(len(output(self.layout, s)) >= len(r) for s, r in self.expected.items())
 
 
 @pytest.mark.timeout(600)
-def test_spark_killed_three_times_gives_every_row_once(tmp_path):
-    crash_and_compare(tmp_path, "spark", kills=3, seed=1)
+def test_spark_killed_twice_gives_every_row_once(tmp_path):
+    crash, dice = Crash(tmp_path, LOGINS, "spark"), random.Random(1)
+    for _ in range(2):
+        crash.kill_driver(dice)
+    crash.finish()
 
 
 @pytest.mark.timeout(600)
 def test_the_embedded_engine_killed_three_times_gives_every_row_once(tmp_path):
-    crash_and_compare(tmp_path, "embedded", kills=3, seed=2)
+    crash, dice = Crash(tmp_path, LOGINS, "embedded"), random.Random(2)
+    for _ in range(3):
+        crash.kill_driver(dice)
+    crash.finish()
+
+
+@pytest.mark.timeout(600)
+def test_a_python_worker_killed_twice_gives_every_row_once(tmp_path):
+    in_tasks = ("--small-batch-rows", "0", "--master", MASTER)
+    crash = Crash(tmp_path, APPS["window"], "spark", *in_tasks)
+    assert crash.kill_workers(random.Random(3), 2) == 2
+    crash.finish()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(10))
-def test_ten_times_in_a_row(tmp_path, seed):
-    crash_and_compare(tmp_path, "spark", kills=3, seed=100 + seed)
+@pytest.mark.parametrize("kind", APPS)
+def test_drivers_and_workers_killed_over_every_kind_of_query(tmp_path, kind):
+    """Two drivers and two workers of each, with another number of partitions in between."""
+    dice = random.Random(kind)
+    crash = Crash(tmp_path, APPS[kind], "spark", "--small-batch-rows", "0", "--master", MASTER)
+    crash.kill_driver(dice)
+    crash.kill_workers(dice, 2)
+    crash.options = (*crash.options, "--partitions", str(dice.randint(3, 4)))
+    crash.kill_driver(dice)
+    crash.finish()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", APPS)
+def test_drivers_killed_over_every_kind_of_query(tmp_path, kind):
+    """Three drivers of each, small batches in the driver itself."""
+    dice = random.Random(kind)
+    crash = Crash(tmp_path, APPS[kind], "spark")
+    for _ in range(3):
+        crash.kill_driver(dice)
+    crash.finish()

@@ -2,12 +2,11 @@
 
 import dataclasses
 import itertools
-import json
 
 import pytest
 from tests.engines.spark.slices import case, late_case
 
-from edgewise.engines.spark.engine import SparkConfig, _forget_unborn, _offset_file
+from edgewise.engines.spark.engine import SparkConfig
 from edgewise.errors import SetupError
 from edgewise.lang import compile_app
 from edgewise.node.replay import replay
@@ -72,26 +71,6 @@ def test_the_demo_query_is_keyed_and_the_same_in_driver_and_in_tasks(spark):
         assert found == expected
 
 
-def test_a_query_killed_while_it_wrote_down_its_first_batch_starts_again(tmp_path):
-    offsets = tmp_path / "spark" / "offsets"
-    offsets.mkdir(parents=True)
-    (offsets / ".0.630d85b7.tmp").write_bytes(b"")
-    _forget_unborn(tmp_path / "spark")
-    assert not (tmp_path / "spark").exists()
-    offsets.mkdir(parents=True)
-    (offsets / "0").write_text("v1")
-    (offsets / ".1.630d85b7.tmp").write_bytes(b"")
-    _forget_unborn(tmp_path / "spark")
-    assert (offsets / "0").exists()
-
-
 def test_partitions_out_of_range_are_refused():
     with pytest.raises(SetupError, match="partitions must be"):
         SparkConfig(partitions=0).validate()
-
-
-def test_the_cut_of_a_batch_is_read_from_the_write_ahead_file(tmp_path):
-    (tmp_path / "offsets").mkdir()
-    offset = {"offsets": {"S": 3}, "clock": 9}
-    (tmp_path / "offsets" / "4").write_text("v1\n{}\n" + json.dumps(offset))
-    assert _offset_file(tmp_path, 4) == offset

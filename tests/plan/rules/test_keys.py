@@ -180,3 +180,41 @@ def test_a_table_is_state_whoever_writes_it():
     fragment = keys("define table T (k string, v int); from B insert into T;")
     assert "belongs to all keys" in fragment.why
     assert not fragment.stateless
+
+
+STORES = """
+define stream S (a string, n int);
+define stream R (a string);
+define table Seen (a string);
+define aggregation Sums from S select a, sum(n) as t group by a aggregate every sec;
+define trigger Tick at every 1 sec;
+from S#window.time(1 sec) select a, count() as c group by a insert into O;
+from R insert into Seen;
+from Tick select triggered_time insert into P;
+"""
+
+
+def test_a_store_lives_in_one_fragment_with_those_who_use_it():
+    found = {f.queries: f.stores for f in split(compile_app(STORES).app)}
+    assert found == {("query1",): ("Sums",), ("query2",): ("Seen",), ("query3",): ("Tick",)}
+
+
+def test_a_store_that_no_query_uses_has_a_fragment_of_its_own():
+    text = STORES.split("from S#window", maxsplit=1)[0]
+    fragments = split(compile_app(text).app)
+    assert [(f.name, f.queries, f.inputs, f.stores) for f in fragments] == [
+        ("Seen", (), (), ("Seen",)),
+        ("Sums", (), ("S",), ("Sums",)),
+        ("Tick", (), (), ("Tick",)),
+    ]
+    assert all(f.why and not f.stateless for f in fragments)
+
+
+def test_faults_are_read_where_the_events_are_handled():
+    app = compile_app(
+        "@OnError(action='STREAM') define stream S (a int);"
+        "from S select a + 1 as b insert into O; from !S select a, _error insert into E;"
+    ).app
+    [fragment] = split(app)
+    assert fragment.queries == ("query1", "query2")
+    assert [s.name for s in app.outputs] == ["!S", "O", "E"]

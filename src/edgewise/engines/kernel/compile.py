@@ -53,7 +53,7 @@ from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, keys_of_pai
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
-from edgewise.engines.kernel.runtime import FIRST_CELL, Runtime
+from edgewise.engines.kernel.runtime import FIRST_CELL, Failed, Runtime
 from edgewise.engines.kernel.sequence_code import SequenceQuery, sequence_of
 from edgewise.engines.kernel.store_code import write_stores
 from edgewise.engines.kernel.writer import local
@@ -199,6 +199,11 @@ class Compiled:
         self.stats.rows_out += len(rows)
         return rows
 
+    def take_failed(self) -> list[Failed]:
+        """The faults since the last call, as many as were kept whole."""
+        failed, self._rt.failed = self._rt.failed, []
+        return failed
+
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
         if self._by_key is not None:
             return self._changed_in_cell()
@@ -299,7 +304,8 @@ def compile_kernel(
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
     lateness = tuple((s.name, s.lateness_ms) for s in app.streams if s.lateness_ms is not None)
-    mark = snapshot.fingerprint((page.queries, fragment.keys, page.by_key, *lateness))
+    stores = tuple(s for s in app.stores if fragment.holds(s.name))
+    mark = snapshot.fingerprint((page.queries, fragment.keys, page.by_key, *lateness, *stores))
     return Compiled(app, source, feeders, rt, mark, page.by_key)
 
 
@@ -395,7 +401,7 @@ def _stream(page: Page, stream: str, codes: dict[str, Any]) -> None:
         with w.block("try"):
             _hand_on(page, stream, readers, found)
         with w.block("except Exception as why"):
-            w.line(f"rt.fault({stream!r}, why)")
+            w.line(f"rt.fault({stream!r}, why, chunk)")
             if page.has_stream(f"!{stream}"):
                 w.line("chunk = [(0, ts, (*row, str(why))) for _, ts, row in chunk]")
                 if f"!{stream}" in page.read():

@@ -13,7 +13,7 @@ as time moves again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -28,15 +28,17 @@ Row = tuple[Any, ...]
 Chunk = list[tuple[int, int, Row]]  # (kind, ts, row): what one cause put into motion together
 Timer = tuple[int, int, int, int]
 OnTimer = Callable[[State, int, Any], None]
+Failed = tuple[str, int, int, int, str, list[Row]]  # stream, clock, offset, at, error, events
+FAILED_MAX = 1000  # told whole between two takes; the others are only counted
 
 
 class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "created", "dirty", "dropped", "faults", "fresh", "guarded", "heap",
-        "idle", "keyed", "keys", "nested", "nodes", "now", "offset", "phase", "reasons", "root",
-        "rows", "seq", "stores", "uuids",
+        "_last", "_n", "at", "created", "dirty", "dropped", "failed", "faults", "fresh",
+        "guarded", "heap", "idle", "keyed", "keys", "nested", "nodes", "now", "offset", "phase",
+        "reasons", "root", "rows", "seq", "stores", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -52,6 +54,7 @@ class Runtime:
         self.faults: dict[str, int] = {}
         self.dropped: dict[str, int] = {}  # matches of a query, keys of a partition
         self.reasons: dict[str, str] = {}  # why the last of them failed
+        self.failed: list[Failed] = []  # what was counted, the first of them whole
         self.guarded = False  # something in this fragment may fail: its timers are caught too
         self.stores: dict[str, Any] = {}  # tables, named windows and aggregations, for questions
         self.heap: list[tuple[int, int, int, int, State]] = []
@@ -140,10 +143,13 @@ class Runtime:
             seq += 1
         self.seq = seq
 
-    def fault(self, stream: str, why: Exception) -> None:
+    def fault(self, stream: str, why: Exception, chunk: Sequence[Any] = ()) -> None:
         """An event of this stream could not be handled and is dropped."""
         self.faults[stream] = self.faults.get(stream, 0) + 1
-        self.reasons[stream] = f"{type(why).__name__}: {why}"
+        error = self.reasons[stream] = f"{type(why).__name__}: {why}"
+        if len(self.failed) < FAILED_MAX:
+            rows = [row[2] for row in chunk]
+            self.failed.append((stream, self.now, self.offset, self.at, error, rows))
 
     def drop(self, owner: str) -> None:
         self.dropped[owner] = self.dropped.get(owner, 0) + 1

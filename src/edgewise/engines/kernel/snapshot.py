@@ -68,6 +68,16 @@ def unpack(mark: bytes, data: bytes) -> Any:
     return _Whole().of(value)
 
 
+def peek(data: bytes) -> Any:
+    """The state of a key whatever plan made it, to look at and never to go on from."""
+    try:
+        _version, _mark, value = _decoder.decode(data)
+        _clock, *state = _Whole().of(value)
+    except (msgspec.DecodeError, ValueError, TypeError, KeyError) as why:
+        raise StateError(f"kernel state is torn: {why}") from why
+    return state
+
+
 def pack_key(key: Any) -> bytes:
     return _encoder.encode(_Plain().of(key))
 

@@ -13,13 +13,14 @@ from edgewise.plan.nodes import EventType, NamedWindow, Trigger
 
 
 def write_stores(page: Page) -> None:
-    for table in page.app.tables:
+    app, holds = page.app, page.fragment.holds
+    for table in (t for t in app.tables if holds(t.name)):
         write_table(page, table)
-    for window in page.app.windows:
+    for window in (w for w in app.windows if holds(w.name)):
         _named_window(page, window)
-    for aggregation in page.app.aggregations:
+    for aggregation in (a for a in app.aggregations if holds(a.name)):
         write_aggregation(page, aggregation)
-    for trigger in page.app.triggers:
+    for trigger in (t for t in app.triggers if holds(t.name)):
         _trigger(page, trigger)
 
 

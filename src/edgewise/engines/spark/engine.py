@@ -1,52 +1,42 @@
-"""Runs an app on Spark: the log in, kernels by key, the log out. Stream and batch share `Batch`.
+"""Runs an app on Spark: log in, kernels by key, log out. Stream and batch share `_process`.
 
 A micro-batch is an ordinary DataFrame inside `foreachBatch`: native filters, then the key space is
-cut into partitions, each fed in order to its kernel. Small batches go to the driver without a
-shuffle, which halves their floor; large ones go to tasks. Results are sorted into the one order of
-the app and appended to the output logs with the batch id as sequence: a batch that is repeated
-after a crash finds its rows there already. That, and state versioned by batch id, is exactly once.
+cut into partitions, each fed in order to its kernel. A small batch is read and fed by the driver
+without a Spark job, which takes most of its floor away; large ones go to tasks (`stages`). Results
+are sorted into the one order of the app and appended to the output logs with the version of the
+batch as sequence: a batch that is repeated after a crash finds its rows there already. That, and
+state versioned alike, is exactly once.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import shutil
-import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from edgewise.engines import host
-from edgewise.engines.host import (
-    Counts,
-    Cut,
-    Job,
-    add_counts,
-    by_stream,
-    counted,
-    fit,
-    run_part,
-)
-from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
-from edgewise.engines.spark import native
-from edgewise.engines.spark.native import Projection
+from edgewise.engines.host import Cut, Job, append, by_stream, only, run_part
+from edgewise.engines.inputs import STREAM, Inputs
+from edgewise.engines.kernel import compile_kernel
+from edgewise.engines.keyspace import parts_of
+from edgewise.engines.progress import Progress
+from edgewise.engines.spark import native, stages
+from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.ship import ship
 from edgewise.errors import SetupError
-from edgewise.event.arrow import AT, KIND, TS
-from edgewise.event.event import Kind
 from edgewise.log.api import LogWriter
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App
+from edgewise.plan.nodes import App, OnDemandQuery
 from edgewise.plan.rules.keys import split
 from edgewise.plan.rules.order import rewrite
 from edgewise.plan.rules.projection import reads
@@ -61,22 +51,11 @@ class SparkConfig:
     rows_max: int = 1_000_000  # per micro-batch
     small_batch_rows: int = SMALL_BATCH_ROWS
     trigger_ms: int = 0  # 0: the next batch starts when the last one is done
+    state: str = ""  # where kernel state lives, a path or URI; '': in the checkpoint
 
     def validate(self) -> None:
         if not 1 <= self.partitions <= PARTITIONS_MAX:
             raise SetupError(f"partitions must be 1 to {PARTITIONS_MAX}, not {self.partitions}")
-
-
-@dataclass(slots=True)
-class Progress:
-    """What people watch."""
-
-    batches: int = 0
-    rows_in: int = 0
-    rows_out: int = 0
-    clock: int = 0
-    offsets: dict[str, int] = field(default_factory=dict)
-    counts: Counts = field(default_factory=dict)
 
 
 class SparkApp:
@@ -103,32 +82,58 @@ class SparkApp:
         self.fragments = split(app)
         self._reads = {f.name: reads(app, f) for f in self.fragments}
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
+        self.inputs = Inputs(self.logs)
         self.writers = writers
         self.taps = taps
         self.start = start
-        self.checkpoint = checkpoint
-        began = _begin(checkpoint, config or SparkConfig())
-        self.config = dataclasses.replace(config or SparkConfig(), partitions=began["partitions"])
-        self.producer = f"spark:{began['id']}"  # another checkpoint starts its own sequence
-        self.progress = Progress()
+        self.config = config or SparkConfig()
+        self.config.validate()
+        self.checkpoint = Checkpoint(checkpoint, self.config.state)
+        self.began = self.checkpoint.begin(self.config.partitions, self.fragments)
+        self.producer = f"spark:{self.began.id}"  # another checkpoint starts its own sequence
+        self.progress = Progress(partitions=self.config.partitions)
+        self._turn = threading.Lock()  # a batch or a question, one at a time
+        self._version = self.checkpoint.committed(self.began)
         prefixes = {name: f"s{i}_" for i, name in enumerate(self.logs)}
         self._projections = {
             f.name: native.projections(app, f, prefixes)
             for f in self.fragments
             if f.stateless and not taps
         }
+        self._only_native = {
+            f.name
+            for f in self.fragments
+            if self._projections.get(f.name) and not _compiles(app, f)
+        }
 
-    def stream(self, *, available_now: bool = False) -> StreamingQuery:
-        """The running query; with `available_now` it ends at what is in the logs now."""
-        _forget_unborn(self.checkpoint / "spark")
-        frame = (
+    def begin_at(self, offsets: Mapping[str, int]) -> None:
+        """Where a checkpoint that has seen nothing begins; else at what the logs still have."""
+        if self.began.offsets or self.checkpoint.spark.exists():
+            raise SetupError(
+                f"{self.checkpoint.path} has begun already, it goes on where it stopped"
+            )
+        self._settle(offsets=dict(offsets), clock=self.inputs.clock(dict(offsets)))
+
+    def stream(
+        self, *, available_now: bool = False, end: Mapping[str, int] | None = None
+    ) -> StreamingQuery:
+        """The running query; with `available_now` it ends at `end`, or what is in the logs now."""
+        self._finish()
+        self.checkpoint.forget_unborn()
+        reader = (
             self.spark.readStream.format("edgewise")
             .option("logs", json.dumps(self.logs))
             .option("max_rows", str(self.config.rows_max))
-            .load()
         )
-        writer = frame.writeStream.foreachBatch(self._on_batch).option(
-            "checkpointLocation", str(self.checkpoint / "spark")
+        if self.began.offsets:
+            place = {"offsets": self.began.offsets, "clock": self.began.clock}
+            reader = reader.option("from", json.dumps(place))
+        if end is not None:
+            reader = reader.option("to", json.dumps(dict(end)))
+        writer = (
+            reader.load()
+            .writeStream.foreachBatch(self._on_batch)
+            .option("checkpointLocation", str(self.checkpoint.spark))
         )
         if available_now:
             writer = writer.trigger(availableNow=True)
@@ -136,181 +141,148 @@ class SparkApp:
             writer = writer.trigger(processingTime=f"{self.config.trigger_ms} milliseconds")
         return writer.start()
 
-    def batch(self) -> None:
-        """All of history at once."""
-        inputs = Inputs(self.logs)
-        start, end = inputs.earliest(), inputs.heads()
-        cut = Cut(0, start, end, inputs.clock(start), inputs.clock(end))
-        inputs.close()
-        frame = (
-            self.spark.read.format("edgewise")
-            .option("logs", json.dumps(self.logs))
-            .option("end", json.dumps(end))
-            .load()
-        )
+    def batch(self, end: Mapping[str, int] | None = None) -> None:
+        """History at once: from where the last batch ended to `end`, or what is in the logs now.
+
+        A stream may go on afterwards, from the same checkpoint.
+        """
+        if self.checkpoint.spark.exists():
+            raise SetupError(
+                f"{self.checkpoint.path} belongs to a stream; a batch needs one of its own"
+            )
+        self._finish()
+        inputs = self.inputs
+        begin = self.began.offsets or inputs.earliest()
+        until = inputs.heads() | dict(end or {})
+        clock = inputs.clock(begin) if self.began.clock is None else self.began.clock
+        cut = Cut(self.began.batches, begin, until, clock, max(clock, inputs.clock(until)))
+        self._settle(doing=cut)
+        self._finish()
+
+    def close(self) -> None:
+        self.inputs.close()
+
+    def _finish(self) -> None:
+        """A batch over history that was written down is done, maybe again, as it was written."""
+        cut = self.began.doing
+        if cut is None:
+            return
+
+        def frame() -> DataFrame:
+            reader = self.spark.read.format("edgewise").option("logs", json.dumps(self.logs))
+            reader = reader.option("start", json.dumps(dict(cut.start)))
+            return reader.option("end", json.dumps(dict(cut.end))).load()
+
         self._process(frame, cut)
+        self._settle(doing=None, batches=cut.batch_id + 1, offsets=cut.end, clock=cut.clock)
+
+    def _settle(self, **changes: Any) -> None:
+        self.began = msgspec.structs.replace(self.began, **changes)
+        self.checkpoint.write(self.began)
 
     def _on_batch(self, frame: DataFrame, batch_id: int) -> None:
-        self._process(frame, read_cut(self.checkpoint / "spark", batch_id, self.logs))
+        self._process(lambda: frame, self.checkpoint.cut(self.began, batch_id, self.inputs))
 
-    def _process(self, frame: DataFrame, cut: Cut) -> None:
-        out: list[tuple[str, Any]] = []
-        frame = _merged(frame, cut) if len(cut.start) > 1 else frame
-        for fragment in self.fragments:
-            job = Job(
-                app=self.app,
-                fragment=fragment,
-                version=cut.batch_id,
-                clock=cut.clock,
-                state_root=str(self.checkpoint / "state" / fragment.name),
-                streams=tuple(self.logs),
-                taps=self.taps,
-                start=self.start,
-                reads=self._reads[fragment.name],
+    def _process(self, frame: Callable[[], DataFrame], cut: Cut) -> None:
+        began = time.monotonic()
+        with self._turn:
+            run = self._runner(frame, cut)
+            read = time.monotonic()
+            out: dict[str, list[Any]] = {}
+            for fragment in self.fragments:
+                job = self._job(fragment, cut.batch_id, cut.clock)
+                table = run(job)
+                self.progress.tell(job, table)
+                for stream, rows in by_stream(job, table):
+                    out.setdefault(stream.name, []).append(rows)
+            ran = time.monotonic()
+            rows_out = append(self.writers, out, self.producer, cut.batch_id)
+            self._version = cut.batch_id
+        phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
+        self.progress.batch(cut, rows_out, phases)
+
+    def ask(self, query: OnDemandQuery) -> list[tuple[Any, ...]]:
+        """An on-demand query against what the app holds after the last batch."""
+        store = query.store or (query.output.target if query.output else "")
+        fragment = next((f for f in self.fragments if f.holds(store)), None)
+        if fragment is None:
+            raise SetupError(f"the app '{self.app.name}' holds no '{store}'")
+        with self._turn:
+            return host.ask(self._job(fragment, self._version + 1, 0), query)
+
+    def _job(self, fragment: Fragment, version: int, clock: int) -> Job:
+        return Job(
+            app=self.app,
+            fragment=fragment,
+            version=version,
+            clock=clock,
+            state_root=self.checkpoint.root(self.began, fragment.name),
+            streams=tuple(self.logs),
+            taps=self.taps,
+            start=self.start,
+            reads=self._reads[fragment.name],
+        )
+
+    def _runner(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Any]:
+        """Small batches in the driver, but for what only Spark's expressions can say."""
+        if cut.rows > self.config.small_batch_rows:
+            return self._by_tasks(frame(), cut)
+        in_driver = self._by_driver(cut)
+
+        def run(job: Job) -> Any:
+            native_only = job.fragment.name in self._only_native
+            return (self._by_tasks(frame(), cut) if native_only else in_driver)(job)
+
+        return run
+
+    def _by_driver(self, cut: Cut) -> Callable[[Job], Any]:
+        table = self.inputs.table(cut.start, cut.end, cut.clock_start)
+
+        def run(job: Job) -> Any:
+            mine = only(table, job)
+            parts = self._parts(job.fragment)
+            if parts == 1:
+                return run_part(job, 0, mine.to_batches())
+            place = _places(mine, job, parts)
+            return pa.concat_tables(
+                run_part(job, p, mine.filter(pc.equal(place, pa.scalar(p))).to_batches())
+                for p in range(parts)
             )
-            table = self._run(frame, job, cut.rows)
-            out += [(s.name, t) for s, t in by_stream(job, table)]
-            add_counts(self.progress.counts, counted(job, table))
-        for stream, rows in out:
-            writer = self.writers[stream]
-            writer.append(fit(rows, writer.schema), producer=self.producer, sequence=cut.batch_id)
-        self.progress.batches += 1
-        self.progress.rows_in += cut.rows
-        self.progress.rows_out += sum(rows.num_rows for _, rows in out)
-        self.progress.clock = cut.clock
-        self.progress.offsets = dict(cut.end)
 
-    def _run(self, frame: DataFrame, job: Job, rows: int) -> Any:
-        """The fragment's rows of one batch, unsorted, as an Arrow table."""
-        fragment = job.fragment
-        if projected := self._projections.get(fragment.name):
-            return self._project(frame, job, projected).toArrow()
-        parts = self.config.partitions if fragment.keyed else 1
-        wanted = self._wanted(frame, fragment).withColumn(host.PART, self._part(fragment, parts))
-        order = [host.PART, OFFSET]
-        if rows <= self.config.small_batch_rows:
-            table = wanted.toArrow().sort_by([(name, "ascending") for name in order])
-            by_part = table.column(host.PART)
-            tables = [
-                run_part(job, part, table.filter(pc.equal(by_part, pa.scalar(part))).to_batches())
-                for part in range(parts)
-            ]
-            return pa.concat_tables(tables)
-        if not fragment.stateless:
-            wanted = wanted.repartitionById(parts, host.PART).sortWithinPartitions(*order)
-        schema = from_arrow_schema(host.out_schema(job))
-        return wanted.mapInArrow(_map_partitions(job), schema).toArrow()
+        return run
 
-    def _project(self, frame: DataFrame, job: Job, projected: list[Projection]) -> DataFrame:
-        """A fragment without state, whole, in Spark's own expressions."""
-        targets = [s.name for s in job.outputs]
-        alive = frame.where(sf.col(KIND) != int(Kind.MARK))
-        parts = []
-        for seq, projection in enumerate(projected):
-            target = targets.index(projection.target)
-            fixed = {
-                host.OUT: sf.lit(target),
-                host.PHASE: sf.lit(1),
-                host.SEQ: sf.lit(seq),
-                KIND: sf.lit(int(Kind.CURRENT)),
-            }
-            kept = {name: sf.col(name) for name in (CLOCK, OFFSET, TS, AT)}
-            own = {f"o{target}_{n}": c for n, c in projection.columns.items()}
-            made = kept | fixed | own
-            columns = [
-                made.get(f.name, sf.lit(None)).cast(f.dataType).alias(f.name)
-                for f in from_arrow_schema(host.out_schema(job))
-            ]
-            place = sf.col(STREAM) == list(self.logs).index(projection.source)
-            parts.append(alive.where(place & projection.condition).select(*columns))
-        return reduce(DataFrame.unionAll, parts)
+    def _by_tasks(self, frame: DataFrame, cut: Cut) -> Callable[[Job], Any]:
+        if len(cut.start) > 1:
+            frame = stages.merged(frame, cut)
 
-    def _wanted(self, frame: DataFrame, fragment: Fragment) -> DataFrame:
-        """Rows of the fragment's inputs that some query may want."""
-        chosen = sf.lit(False)
-        columns = [TS, AT, OFFSET, CLOCK, STREAM]
-        for stream in fragment.inputs:
-            prefix = f"s{list(self.logs).index(stream)}_"
-            own = sf.col(STREAM) == list(self.logs).index(stream)
-            ordered = self.app.stream(stream).lateness_ms is not None  # what is late is counted
-            matters = None if ordered else native.wanted(self.app, fragment, stream, prefix)
-            chosen |= own if matters is None else own & matters
-            columns += [prefix + name for name in self._reads[fragment.name][stream]]
-        alive = sf.col(KIND) != int(Kind.MARK)
-        return frame.where(alive & chosen).select(*(sf.col(f"`{name}`") for name in columns))
+        def run(job: Job) -> Any:
+            fragment = job.fragment
+            if projections := self._projections.get(fragment.name):
+                return stages.projected(frame, job, projections).toArrow()
+            return stages.in_tasks(frame, job, self._parts(fragment)).toArrow()
 
-    def _part(self, fragment: Fragment, parts: int) -> Any:
-        if not fragment.keyed:
-            return sf.lit(0)
-        part = sf.lit(0)
-        for stream, key in fragment.keys:
-            place = list(self.logs).index(stream)
-            names = [f"`s{place}_{name}`" for name in key]
-            hashed = sf.pmod(sf.xxhash64(*names), sf.lit(parts)).cast("int")
-            part = sf.when(sf.col(STREAM) == place, hashed).otherwise(part)
-        return part
+        return run
+
+    def _parts(self, fragment: Fragment) -> int:
+        return self.config.partitions if fragment.keyed else 1
 
 
-def read_cut(checkpoint: Path, batch_id: int, streams: Mapping[str, str]) -> Cut:
-    """From Spark's own write-ahead file, which is there before a batch runs."""
-    end = _offset_file(checkpoint, batch_id)
-    if batch_id:
-        begin = _offset_file(checkpoint, batch_id - 1)
-    else:
-        inputs = Inputs(streams)
-        earliest = inputs.earliest()
-        begin = {"offsets": earliest, "clock": inputs.clock(earliest)}
-        inputs.close()
-    return Cut(batch_id, begin["offsets"], end["offsets"], begin["clock"], end["clock"])
+def _compiles(app: App, fragment: Fragment) -> bool:
+    """Whether there is a kernel too; a function may be a Spark expression alone."""
+    try:
+        compile_kernel(app, fragment)
+    except SetupError:
+        return False
+    return True
 
 
-def _merged(frame: DataFrame, cut: Cut) -> DataFrame:
-    """Several inputs in order of capture, numbered and clocked as one."""
-    order = Window.orderBy(*MERGE_ORDER)
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    clock = sf.greatest(sf.max(TS).over(so_far), sf.lit(cut.clock_start))
-    place = sf.row_number().over(order) + sf.lit(sum(cut.start.values()) - 1)
-    return frame.withColumns({CLOCK: clock, OFFSET: place.cast("long")})
-
-
-def _offset_file(checkpoint: Path, batch_id: int) -> dict[str, Any]:
-    """Line 1 is the version, line 2 metadata, then one line per source: ours is the only one."""
-    lines = (checkpoint / "offsets" / str(batch_id)).read_text().splitlines()
-    offset: dict[str, Any] = json.loads(lines[2])
-    return offset
-
-
-def _map_partitions(job: Job) -> Any:
-    """The function for `mapInArrow`: a task is one partition of the key space."""
-
-    def body(batches: Iterator[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        part = context.partitionId() if context else 0
-        yield from run_part(job, part, batches).to_batches()
-
-    return body
-
-
-def _forget_unborn(checkpoint: Path) -> None:
-    """A query killed while it wrote down its first batch leaves half a file, and Spark refuses to
-    start from it. No batch was begun, so nothing depends on what is there.
-    """
-    offsets = checkpoint / "offsets"
-    if offsets.exists() and not any(path.name.isdigit() for path in offsets.iterdir()):
-        shutil.rmtree(checkpoint)
-
-
-def _begin(checkpoint: Path, config: SparkConfig) -> dict[str, Any]:
-    """The number of partitions is part of the state: a checkpoint keeps the one it began with."""
-    config.validate()
-    file = checkpoint / "app.json"
-    if not file.exists():
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        began = {"id": uuid.uuid4().hex, "partitions": config.partitions}  # noqa: TID251
-        temporary = file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(began))
-        temporary.replace(file)
-    settled: dict[str, Any] = json.loads(file.read_text())
-    return settled
+def _places(table: Any, job: Job, parts: int) -> Any:
+    """The partition of every row of a keyed fragment's inputs."""
+    place = pa.array([0] * table.num_rows, pa.int32())
+    streams = table.column(STREAM)
+    for stream, key in job.fragment.keys:
+        index = job.streams.index(stream)
+        own = parts_of([table.column(f"s{index}_{name}") for name in key], parts)
+        mine = pc.equal(streams, pa.scalar(index, pa.int32())).combine_chunks()
+        place = pc.if_else(mine, own, place)
+    return place

@@ -35,6 +35,7 @@ def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSess
         .config("spark.sql.streaming.minBatchesToRetain", str(BATCHES_RETAINED))
         .config("spark.sql.streaming.numRecentProgressUpdates", "8")
         .config("spark.sql.ansi.enabled", "false")  # SiddhiQL: x/0 is null, ints wrap
+        .config("spark.python.daemon.module", "edgewise.engines.spark.daemon")
     )
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,9 @@ from them knows the time without reading what came before:
 
     {"offsets": {"S": 1200}, "clock": 1700000000000}
 
+The option `from` is such a place, for a stream that takes over there; `to` are the offsets at
+which one that takes what is available ends.
+
 `max_rows` bounds a micro-batch (admission control). Several streams are cut at one moment of
 capture, so that no event is ahead of another that was captured before it.
 
@@ -150,15 +153,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.rows_max = int(options.get("max_rows") or ROWS_PER_BATCH_MAX)
         self.tasks = int(options.get("tasks") or TASKS)
         self.target: Offsets = {}
+        self.first: dict[str, Any] = json.loads(options.get("from") or "{}")
+        self.last: Offsets = json.loads(options.get("to") or "{}")
 
     def initialOffset(self) -> dict[str, Any]:
-        return self._offset(self.inputs.earliest())
+        return self.first or self._offset(self.inputs.earliest())
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self.rows_max)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self.target = self.inputs.heads()
+        self.target = self.last or self.inputs.heads()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin: Offsets = start["offsets"]

@@ -59,30 +59,29 @@ def split(app: App) -> tuple[Fragment, ...]:
     """The fragments of an app, in order of their first query."""
     around = _Around(
         {stream.name: (place, stream) for place, stream in enumerate(app.inputs)},
-        frozenset(_stores(app)),
+        frozenset(s.name for s in (*app.tables, *app.windows, *app.aggregations)),
         {p.name: p for p in app.partitions},
+        {a.name: a.input.stream for a in app.aggregations},
         ordered=app.lateness_ms is not None,
     )
-    return tuple(_fragment(around, queries) for queries in _components(app))
-
-
-def _stores(app: App) -> list[str]:
-    found = [t.name for t in app.tables]
-    return found + [w.name for w in app.windows] + [a.name for a in app.aggregations]
+    return tuple(_fragment(around, queries, stores) for queries, stores in _components(app))
 
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What is around a fragment: inputs with their places, names of stores, partitions."""
+    """What is around a fragment: inputs with their places, names of stores, partitions, and the
+    streams that aggregations read.
+    """
 
     inputs: Mapping[str, tuple[int, Stream]]
     stores: frozenset[str]
     partitions: Mapping[str, Partition]
+    aggregated: Mapping[str, str]
     ordered: bool
 
 
-def _components(app: App) -> list[list[Query]]:
-    """Queries that share a stream, directly or through others."""
+def _components(app: App) -> list[tuple[list[Query], list[str]]]:
+    """Queries and stores that share a stream or a store, directly or through others."""
     leader: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -91,14 +90,21 @@ def _components(app: App) -> list[list[Query]]:
             name = leader[name]
         return name
 
-    for query in app.queries:
-        first, *others = _touched(query)
+    for first, *others in _ties(app):
         for other in others:
             leader[find(other)] = find(first)
-    groups: dict[str, list[Query]] = {}
+    groups: dict[str, tuple[list[Query], list[str]]] = {}
     for query in app.queries:
-        groups.setdefault(find(_touched(query)[0]), []).append(query)
+        groups.setdefault(find(_touched(query)[0]), ([], []))[0].append(query)
+    for store in app.stores:
+        groups.setdefault(find(store.name), ([], []))[1].append(store.name)
     return list(groups.values())
+
+
+def _ties(app: App) -> Iterator[list[str]]:
+    """Names that belong together."""
+    yield from (_touched(q) for q in app.queries)
+    yield from ([a.name, a.input.stream] for a in app.aggregations)
 
 
 def _touched(query: Query) -> list[str]:
@@ -122,20 +128,24 @@ def _global(query: Query, name: str) -> str:
     return f"{query.partition}{name}" if name.startswith("#") else name
 
 
-def _fragment(around: _Around, queries: list[Query]) -> Fragment:
+def _fragment(around: _Around, queries: list[Query], stores: list[str]) -> Fragment:
     names = tuple(q.name for q in queries)
+    name, held = (names or tuple(stores))[0], tuple(stores)
     read = {_faulty(name) for q in queries for name in streams_of(q.input)}
+    read |= {around.aggregated[store] for store in held if store in around.aggregated}
     inputs = [
         s for _, s in sorted((around.inputs[n] for n in read if n in around.inputs), key=_place)
     ]
     streams = tuple(s.name for s in inputs)
     why = next((reason for q in queries if (reason := _blocked(around, q))), "")
-    if not why and not any(stateful(q) for q in queries) and not around.ordered:
-        return Fragment(names[0], names, streams, stateless=True)
+    if not why and not held and not any(stateful(q) for q in queries) and not around.ordered:
+        return Fragment(name, names, streams, stateless=True, stores=())
+    if held:
+        why = why or f"'{held[0]}' belongs to all keys"
     if not inputs:
         why = why or "no input"
     if why:
-        return Fragment(names[0], names, streams, why=why)
+        return Fragment(name, names, streams, why=why, stores=held)
     legal: list[tuple[str, ...]] = []
     first_reason = ""
     for choice in islice(_choices(inputs), CHOICES_MAX):
@@ -146,13 +156,14 @@ def _fragment(around: _Around, queries: list[Query]) -> Fragment:
             legal.append(choice)
     if not legal:
         reason = "the queries share no grouping attribute" if len(queries) > 1 else first_reason
-        return Fragment(names[0], names, streams, why=reason or "no attribute can be a key")
+        why = reason or "no attribute can be a key"
+        return Fragment(name, names, streams, why=why, stores=())
     columns = zip(*legal, strict=True)
     keys = tuple(
         (stream, tuple(dict.fromkeys(column)) if len(streams) == 1 else tuple(column))
         for stream, column in zip(streams, columns, strict=True)
     )
-    return Fragment(names[0], names, streams, keys)
+    return Fragment(name, names, streams, keys, stores=())
 
 
 def _place(placed: tuple[int, Stream]) -> int:

@@ -102,6 +102,8 @@ def _query_obstacle(query: Query) -> str:
 
 def prefix(app: App, fragment: Fragment, stream: str) -> Expr | None:
     """What an event of `stream` must satisfy to matter to any query; None: they all may."""
+    if any(a.input.stream == stream and fragment.holds(a.name) for a in app.aggregations):
+        return None
     names = set(fragment.queries)
     readers = [q for q in app.queries if q.name in names and stream in streams_of(q.input)]
     each = [_query_wants(q, stream) for q in readers]

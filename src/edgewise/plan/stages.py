@@ -1,0 +1,67 @@
+"""How a plan is carried out on Spark: its stages, their keys, their tasks, and why.
+
+A fragment is a stage: everything between two shuffles. Queries that feed each other share a
+fragment, so a chain whose queries have different keys runs on one task, and is said to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import App
+from edgewise.plan.rules.keys import split
+
+REAL_TIME = (
+    "real-time mode does not fit: it takes sources and sinks of the JVM only, the log is a Python "
+    "source and state is versioned by micro-batch; the shortest floor is --trigger 0 (the "
+    "default), below it --engine embedded"
+)
+SMALL = "small batches run in the driver, with the same kernels and no shuffle"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`tasks` in words: how many there are and what decides it."""
+
+    name: str
+    key: str
+    tasks: str
+    why: str
+
+
+def stages(app: App) -> tuple[Stage, ...]:
+    return tuple(_stage(app, fragment) for fragment in split(app))
+
+
+def stage_lines(app: App) -> list[str]:
+    """The block `explain` ends with."""
+    lines = []
+    for stage in stages(app):
+        key = f"shuffled by {stage.key}, " if stage.key else ""
+        why = f": {stage.why}" if stage.why else ""
+        lines.append(f"stage {stage.name}: {key}{stage.tasks}{why}")
+    lines += [SMALL, REAL_TIME]
+    return ["on Spark", *(f"├─ {line}" for line in lines[:-1]), f"└─ {lines[-1]}"]
+
+
+def _stage(app: App, fragment: Fragment) -> Stage:
+    if fragment.stateless:
+        return Stage(fragment.name, "", "as many tasks as there are slices of input", "no state")
+    if fragment.keyed:
+        key = ", ".join(f"{'+'.join(names)} of {stream}" for stream, names in fragment.keys)
+        return Stage(fragment.name, key, "one task per partition (--partitions)", "")
+    return Stage(fragment.name, "", "one task", _why(app, fragment))
+
+
+def _why(app: App, fragment: Fragment) -> str:
+    """With the keys that queries of one chain would have, where they differ."""
+    own = {
+        q.name: " and ".join(f.name for f in q.select.group_by)
+        for q in app.queries
+        if q.name in fragment.queries and q.select.group_by
+    }
+    if len(set(own.values())) < 2:
+        return fragment.why
+    each = ", ".join(f"{name} by {key}" for name, key in own.items())
+    return f"{fragment.why} ({each}; one feeds the other)"

@@ -1,0 +1,76 @@
+"""A range of history gives the rows that its events give, on every engine."""
+
+import pytest
+from tests.engines.spark.slices import case
+
+from edgewise.errors import SetupError
+from edgewise.event.event import Kind
+from edgewise.lang import compile_app
+from edgewise.node.history import history, moment
+from edgewise.node.layout import Layout
+from edgewise.node.replay import _load, replay
+
+
+@pytest.fixture
+def data(tmp_path):
+    text, events, _ = case(3, 200)
+    app = compile_app(text).app
+    _load(app, events, Layout(tmp_path))
+    return app, events, tmp_path
+
+
+def rows(found):
+    return [(e.stream, e.ts, e.data, e.kind) for e in found]
+
+
+def test_all_of_it_is_a_replay(data):
+    app, events, path = data
+    expected = rows(replay(app, events, "embedded"))
+    assert expected
+    assert rows(history(app, path, "embedded")) == expected
+
+
+def span(app, events):
+    """A range, and the events in it: by the clock of each stream, for each stream."""
+    times = [e.ts for e in events]
+    start, end = times[40], times[150]
+    clocks, inside = dict.fromkeys([s.name for s in app.inputs], 0), []
+    for event in events:
+        for name in [event.stream] if event.stream else clocks:
+            clocks[name] = max(clocks[name], event.ts)
+            if start <= clocks[name] < end and event.kind is not Kind.MARK:
+                inside.append(event)
+    return start, end, inside
+
+
+def test_a_range_is_a_replay_of_its_events(data):
+    app, events, path = data
+    start, end, inside = span(app, events)
+    assert 20 < len(inside) < 150
+    found = list(history(app, path, "embedded", start_ms=start, end_ms=end))
+    assert found
+    last = max(e.ts for e in found)
+    expected = [r for r in rows(replay(app, inside, "embedded")) if r[1] <= last]
+    assert rows(found)[: len(expected)] == expected
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["batch", "spark"])
+def test_a_range_gives_the_same_rows_on_spark(spark, data, engine):
+    app, events, path = data
+    start, end, _ = span(app, events)
+    expected = rows(history(app, path, "embedded", start_ms=start, end_ms=end))
+    config = {"master": "local[2]", "partitions": 2, "rows_max": 17}
+    assert rows(history(app, path, engine, start_ms=start, end_ms=end, **config)) == expected
+
+
+def test_a_moment_is_a_number_or_a_date():
+    assert moment("1500") == 1500
+    assert moment("1970-01-01T00:00:02") == moment("1970-01-01T01:00:02+01:00") == 2000
+    with pytest.raises(SetupError, match="no time"):
+        moment("yesterday")
+
+
+def test_a_directory_without_the_logs_of_the_app_is_said(data, tmp_path):
+    with pytest.raises(SetupError, match="there is no log"):
+        list(history(data[0], tmp_path / "nowhere", "embedded"))
