@@ -59,7 +59,7 @@ def split(app: App) -> tuple[Fragment, ...]:
     """The fragments of an app, in order of their first query."""
     around = _Around(
         {stream.name: (place, stream) for place, stream in enumerate(app.inputs)},
-        frozenset(s.name for s in (*app.tables, *app.windows, *app.aggregations)),
+        frozenset(s.name for s in app.stores) - {t.name for t in app.triggers},
         {p.name: p for p in app.partitions},
         {a.name: a.input.stream for a in app.aggregations},
         ordered=app.lateness_ms is not None,
