@@ -3,13 +3,15 @@
     python -m bench eep [--quick]
 
 Prints million events a second: `push`, `push_many`, the peer under Node, and push_many / peer. The
-peer is fetched into a temporary directory; without Node or a network its column is empty.
+peer is fetched into a temporary directory; without Node or a network its column is empty. The last
+whole run is kept in bench/results/eep.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,19 +29,37 @@ SIZE = 64
 PEER = Path(__file__).parent / "peers" / "eep.js"
 PEER_VERSION = "eep@0.3.1"
 
+RESULTS = Path(__file__).parent / "results"
+
 Make = Callable[[], eep.Window]
+AGGREGATES: dict[str, Callable[[], eep.Aggregate]] = {
+    "sum": eep.Sum, "max": eep.Max, "all": eep.Stats
+}  # fmt: skip
+
+
+def moment(counted: Any) -> Any:
+    return counted // SIZE
+
+
+def windows(make: Callable[[], eep.Aggregate]) -> dict[str, Make]:
+    """Each closes every SIZE events."""
+    return {
+        "tumbling": lambda: eep.tumbling(make(), SIZE),
+        "sliding": lambda: eep.sliding(make(), SIZE),
+        "periodic": lambda: eep.periodic(make(), SIZE, eep.Counting()),
+        "monotonic": lambda: eep.monotonic(make(), eep.EventTime(moment, stamps=moment)),
+    }
+
+
 WINDOWS: dict[str, Make] = {
-    "tumbling sum": lambda: eep.tumbling(eep.Sum(), SIZE),
-    "sliding sum": lambda: eep.sliding(eep.Sum(), SIZE),
-    "tumbling max": lambda: eep.tumbling(eep.Max(), SIZE),
-    "sliding max": lambda: eep.sliding(eep.Max(), SIZE),
-    "tumbling all": lambda: eep.tumbling(eep.Stats(), SIZE),
-    "sliding all": lambda: eep.sliding(eep.Stats(), SIZE),
+    f"{window} {name}": made
+    for name, make in AGGREGATES.items()
+    for window, made in windows(make).items()
 }
 
 
 def rate_many(make: Make, items: int) -> float:
-    values = (np.arange(items) % 100).astype(float)
+    values = np.arange(items, dtype=float)
     make().push_many(values[: items // 10])
     start = time.perf_counter()
     make().push_many(values)
@@ -46,7 +67,7 @@ def rate_many(make: Make, items: int) -> float:
 
 
 def rate_one(make: Make, items: int) -> float:
-    values = [float(i % 100) for i in range(items)]
+    values = [float(i) for i in range(items)]
     push = make().push
     start = time.perf_counter()
     for value in values:
@@ -78,13 +99,18 @@ def main(argv: list[str]) -> int:
     quick = parser.parse_args(argv).quick
     items = 1_000_000 if quick else 5_000_000
     theirs = peer(items)
-    print(
-        f"{'window of 64':14} {'push':>8} {'push_many':>10} {'eep (npm)':>10} {'ratio':>7}  M ev/s"
-    )
+    load = os.getloadavg()[0]
+    print(f"M ev/s, windows of {SIZE}, load of the machine before: {load:.1f}")
+    print(f"{'window':14} {'push':>8} {'push_many':>10} {'eep (npm)':>10} {'ratio':>7}")
+    found = []
     for name, make in WINDOWS.items():
         one, many = rate_one(make, items // 20), rate_many(make, items)
         beside = f"{theirs[name]:10.1f} {many / theirs[name]:6.1f}x" if name in theirs else ""
-        print(f"{name:14} {one:8.2f} {many:10.1f} {beside}")
+        print(f"{name:14} {one:8.2f} {many:10.1f} {beside}", flush=True)
+        found.append({"window": name, "push": one, "push_many": many, "eep": theirs.get(name)})
+    if not quick:
+        kept = json.dumps({"load": load, "windows": found}, indent=1)
+        (RESULTS / "eep.json").write_text(kept + "\n")
     return 0
 
 

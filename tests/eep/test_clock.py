@@ -1,3 +1,5 @@
+import numpy as np
+
 from edgewise import eep
 
 
@@ -26,3 +28,14 @@ def test_vector_clocks_know_what_happened_before():
     assert not eep.happened_before(second, first)
     assert not eep.happened_before(first, first)
     assert clock.merge({"a": 5, "c": 1}) == {"a": 5, "b": 1, "c": 1}
+
+
+def test_clocks_say_the_time_for_a_whole_array():
+    counting = eep.Counting(5)
+    assert counting.advance_many(np.zeros(3)).tolist() == [6, 7, 8]
+    stamped = eep.EventTime(lambda e: e, start=4, stamps=lambda events: events)
+    assert stamped.advance_many(np.array([3, 7, 5])).tolist() == [4, 7, 7]
+    assert stamped.now() == 7
+    assert eep.EventTime(lambda e: e).advance_many(np.array([3])) is None
+    assert eep.Wall(lambda: 9).advance_many(np.zeros(2)).tolist() == [9, 9]
+    assert eep.Vector(lambda e: e).advance_many(np.zeros(2)) is None

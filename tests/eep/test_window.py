@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from edgewise import eep
+from edgewise.eep import laws
+from edgewise.eep.window import listed
 
 
 def all_of(window, values):
@@ -60,3 +62,26 @@ def test_a_composite_of_an_array_gives_records():
     records = eep.sliding(eep.Stats(), 2).push_many(np.arange(3.0))
     assert records["sum"].tolist() == [1.0, 3.0]
     assert eep.sliding(eep.Stats(), 2).push_many([0.0, 1.0, 2.0])[1]["sum"] == 3.0
+
+
+@pytest.mark.parametrize("name", ["Variance", "StdDev", "Stats"])
+def test_a_moment_of_one_event_has_no_spread(name):
+    def make():
+        return eep.monotonic(getattr(eep, name)(), eep.EventTime(lambda e: e // 10, stamps=tens))
+
+    def tens(events):
+        return events // 10
+
+    values = [1.0, 2.0, 4.0, 11.0, 21.0, 22.0, 29.0, 31.0]
+    found = make().push_many(np.array(values))
+    wanted = all_of(make(), values)
+    assert laws.close(listed(found), wanted)
+
+
+def test_a_wall_clock_takes_an_array_as_one_moment():
+    readings = iter([0, 0, 0, 5, 12])
+    window = eep.periodic(eep.Sum(), 10, eep.Wall(lambda: next(readings)))
+    assert list(window.push_many(np.arange(3.0))) == []
+    assert list(window.push_many(np.arange(3.0))) == []
+    assert window.push(1.0) == ()
+    assert list(window.push_many(np.array([5.0]))) == [7.0]

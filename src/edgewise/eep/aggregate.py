@@ -8,9 +8,9 @@
 A state is plain data (a number, or a tuple of them) and is never changed, only replaced, so a
 window may keep it, a snapshot may hold it, and two windows may share it. An aggregate that cannot
 take a value back (min, max) says `invertible = False` and gives `merge(earlier, later)` instead;
-windows then slide with two stacks, in constant amortised time. `tumble` and `slide` do a whole
-array at once; they have a loop over the four verbs as default, so your own aggregate needs four
-lines:
+windows then slide with two stacks, in constant amortised time. `tumble`, `slide`, `ranges` and
+`absorb` do a whole array at once; they have a loop over the four verbs as default, so your own
+aggregate needs four lines:
 
     class Product(Aggregate):
         def init(self): return 1
@@ -67,6 +67,16 @@ class Aggregate:
             if i >= n - 1:
                 out.append(self.emit(state))
         return out
+
+    def ranges(self, values: Array, starts: Array) -> Sequence[Result]:
+        """One result per range of values, from each start to the next or the end; none empty."""
+        return [self.of(part.tolist()) for part in np.split(values, starts[1:])]
+
+    def absorb(self, state: Any, values: Array) -> Any:
+        """The state with an array of values more."""
+        for value in values.tolist():
+            state = self.accumulate(state, value)
+        return state
 
     def of(self, values: Sequence[Any]) -> Result:
         """The result over some values."""
@@ -126,6 +136,16 @@ class Count(Aggregate):
     def slide(self, values: Array, n: int) -> Sequence[int]:
         return np.full(max(0, len(values) - n + 1), n)  # type: ignore[return-value]
 
+    def ranges(self, values: Array, starts: Array) -> Array:
+        return _lengths(values, starts)
+
+    def absorb(self, state: int, values: Array) -> int:
+        return state + len(values)
+
+
+def _lengths(values: Array, starts: Array) -> Array:
+    return np.diff(starts, append=len(values))
+
 
 class Sum(Aggregate):
     """Neumaier's sum: the state is (sum, what rounding lost).
@@ -162,6 +182,12 @@ class Sum(Aggregate):
     def slide(self, values: Array, n: int) -> Array:
         return sliding_fold(np.add, values, n)
 
+    def ranges(self, values: Array, starts: Array) -> Array:
+        return np.add.reduceat(values, starts)
+
+    def absorb(self, state: Any, values: Array) -> Any:
+        return self.accumulate(state, values.sum().item()) if len(values) else state
+
 
 class _Extreme(Aggregate):
     invertible = False
@@ -189,6 +215,14 @@ class _Extreme(Aggregate):
 
     def slide(self, values: Array, n: int) -> Array:
         return sliding_fold(type(self).fold, values, n)
+
+    def ranges(self, values: Array, starts: Array) -> Array:
+        return type(self).fold.reduceat(values, starts)
+
+    def absorb(self, state: Any, values: Array) -> Any:
+        if not len(values):
+            return state
+        return self.accumulate(state, type(self).fold.reduce(values).item())
 
 
 class Min(_Extreme):
@@ -229,6 +263,15 @@ class Mean(Sum):
 
     def slide(self, values: Array, n: int) -> Array:
         return sliding_fold(np.add, values, n) / n
+
+    def ranges(self, values: Array, starts: Array) -> Array:
+        return np.add.reduceat(values, starts) / _lengths(values, starts)
+
+    def absorb(self, state: Any, values: Array) -> Any:
+        if not len(values):
+            return state
+        total, lost = Sum.accumulate(self, state[:2], values.sum().item())
+        return (total, lost, state[2] + len(values))
 
 
 class Variance(Aggregate):
@@ -281,6 +324,24 @@ class Variance(Aggregate):
         squares[1:, :-1] += heads[1][:-1, 1:] + delta * delta * ((n - later) * later / n)
         return squares.T.ravel()[:count] / (n - self.spare)
 
+    def ranges(self, values: Array, starts: Array) -> Array:
+        counts = _lengths(values, starts)
+        means = np.add.reduceat(values, starts, dtype=float) / counts
+        distances = values - means.repeat(counts)
+        squares = np.add.reduceat(distances * distances, starts)
+        enough = counts > self.spare
+        if enough.all():
+            return squares / (counts - self.spare)
+        found = np.full(len(starts), None)
+        found[enough] = squares[enough] / (counts[enough] - self.spare)
+        return found
+
+    def absorb(self, state: Any, values: Array) -> Any:
+        if not len(values):
+            return state
+        mean = values.mean().item()
+        return self.merge(state, (len(values), mean, ((values - mean) ** 2).sum().item()))
+
 
 def _welford(across: Array) -> tuple[Array, Array]:
     """Mean and squared distances of the first 1, 2, .. n values of each column."""
@@ -305,9 +366,15 @@ class StdDev(Variance):
     def slide(self, values: Array, n: int) -> Array:
         return _root(super().slide(values, n))
 
+    def ranges(self, values: Array, starts: Array) -> Array:
+        return _root(super().ranges(values, starts))
+
 
 def _root(variances: Array) -> Array:
-    return variances if variances.dtype == object else np.sqrt(variances)
+    """Of each; a variance that is not there has no root."""
+    if variances.dtype != object:
+        return np.sqrt(variances)
+    return np.array([None if v is None else v**0.5 for v in variances], dtype=object)
 
 
 class Percentile(Aggregate):
@@ -428,19 +495,44 @@ class Composite(Aggregate):
         return {name: p.emit(s) for (name, p), s in pairs}
 
     def tumble(self, blocks: Array) -> Any:
-        return self._together({n: p.tumble(blocks) for n, p in self.parts.items()})
+        return self._together(lambda part: part.tumble(blocks), blocks.shape[1])
 
     def slide(self, values: Array, n: int) -> Any:
-        return self._together({name: p.slide(values, n) for name, p in self.parts.items()})
+        return self._together(lambda part: part.slide(values, n), n)
 
-    def _together(self, columns: dict[str, Any]) -> Array:
-        """One record per result, with a field per part."""
+    def ranges(self, values: Array, starts: Array) -> Any:
+        return self._together(lambda part: part.ranges(values, starts), _lengths(values, starts))
+
+    def absorb(self, state: Any, values: Array) -> Any:
+        pairs = zip(self.parts.values(), state, strict=True)
+        return tuple(p.absorb(s, values) for p, s in pairs)
+
+    def _together(self, compute: Callable[[Aggregate], Any], counts: Any) -> Array:
+        """One record per result, with a field per part; what two parts share is computed once."""
+        done: dict[type[Aggregate], Any] = {}
+
+        def once(part: Aggregate) -> Any:
+            kind = type(part)
+            if kind not in _SHARED:
+                return compute(part)
+            if kind not in done:
+                base = {StdDev: Variance, Mean: Sum}.get(kind)
+                found = compute(part) if base is None else once(base())
+                done[kind] = _root(found) if kind is StdDev else found
+                if kind is Mean:
+                    done[kind] = found / counts
+            return done[kind]
+
+        columns = {name: once(part) for name, part in self.parts.items()}
         arrays = {name: np.asarray(column) for name, column in columns.items()}
         size = len(next(iter(arrays.values())))
         records = np.empty(size, dtype=[(name, a.dtype) for name, a in arrays.items()])
         for name, array in arrays.items():
             records[name] = array
         return records
+
+
+_SHARED = (Sum, Mean, Variance, StdDev)
 
 
 def Stats() -> Composite:  # noqa: N802  reads as the aggregate it makes
@@ -473,3 +565,6 @@ class Whole(Aggregate):
 
     def tumble(self, blocks: Array) -> Sequence[Result]:
         return [self.function(row) for row in blocks]
+
+    def ranges(self, values: Array, starts: Array) -> Sequence[Result]:
+        return [self.function(part) for part in np.split(values, starts[1:])]

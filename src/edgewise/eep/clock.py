@@ -1,6 +1,8 @@
 """Clocks decide when a window closes. `advance(event)` sees each event and says what time it is.
 
 A clock only grows. None of them reads the machine's time by itself: `Wall` is given the reading.
+Those that know how also say it for a whole array: `advance_many(events)` gives the time at each,
+or None where they cannot.
 """
 
 from __future__ import annotations
@@ -8,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 
 class Clock(Protocol):
     def now(self) -> Any: ...
     def advance(self, event: Any) -> Any: ...
+    def advance_many(self, events: Any) -> Any: ...
 
 
 class Counting:
@@ -28,12 +33,24 @@ class Counting:
         self._now += 1
         return self._now
 
+    def advance_many(self, events: Any) -> Any:
+        self._now += len(events)
+        return np.arange(self._now - len(events) + 1, self._now + 1)
+
 
 class EventTime:
-    """Time is the largest stamp seen; `stamp` takes it out of an event."""
+    """Time is the largest stamp seen; `stamp` takes it out of an event, `stamps` out of an array.
 
-    def __init__(self, stamp: Callable[[Any], int], start: int | None = None) -> None:
-        self._stamp = stamp
+    A function of plain arithmetic, or one that takes a field of a record, may be both.
+    """
+
+    def __init__(
+        self,
+        stamp: Callable[[Any], int],
+        start: int | None = None,
+        stamps: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._stamp, self._stamps = stamp, stamps
         self._now = start
 
     def now(self) -> int | None:
@@ -43,6 +60,15 @@ class EventTime:
         seen = self._stamp(event)
         self._now = seen if self._now is None else max(self._now, seen)
         return self._now
+
+    def advance_many(self, events: Any) -> Any:
+        if self._stamps is None or not len(events):
+            return None
+        times = np.maximum.accumulate(self._stamps(events))
+        if self._now is not None:
+            times = np.maximum(times, self._now)
+        self._now = times[-1].item()
+        return times
 
 
 class Wall:
@@ -59,6 +85,10 @@ class Wall:
     def advance(self, event: Any) -> int:
         del event
         return self.now()
+
+    def advance_many(self, events: Any) -> Any:
+        """All of them came now."""
+        return np.full(len(events), self.now())
 
 
 class Vector:
@@ -77,6 +107,10 @@ class Vector:
         source = self._source(event)
         self._counts[source] = self._counts.get(source, 0) + 1
         return self.now()
+
+    def advance_many(self, events: Any) -> Any:
+        """Moments of many sources are no numbers: one by one."""
+        del events
 
     def merge(self, other: Mapping[str, int]) -> dict[str, int]:
         """What both have seen."""

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from edgewise.eep.aggregate import Aggregate
-from edgewise.eep.window import Window
+from edgewise.eep.window import Window, listed
 
 REL_TOL = 1e-9
 ABS_TOL = 1e-6
+UNITS_MAX = 2  # in the last place of the largest intermediate sum, over ten million events
 
 
 def close(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(close(left[k], right[k]) for k in left)
-    if isinstance(left, list | tuple):
+    if isinstance(left, list | tuple | deque):
         return len(left) == len(right) and all(map(close, left, right))
     if isinstance(left, float) or isinstance(right, float):
         if left is None or right is None:
@@ -82,7 +84,7 @@ def batching_changes_nothing(
     edges = [0, *sorted(c for c in cuts if c <= len(values)), len(values)]
     together: list[Any] = []
     for low, high in pairwise(edges):
-        together += many.push_many(values[low:high])
+        together += listed(many.push_many(values[low:high]))
     assert close(singly, together), f"one by one {singly}, in batches {together}"
 
 
@@ -115,12 +117,39 @@ def tumbling_equals_recomputation(
     assert close(found, wanted), f"found {found}, recomputed {wanted}"
 
 
+def closing_equals_recomputation(
+    make: Callable[[], Window], aggregate: Aggregate, values: Sequence[Any], moments: Sequence[Any]
+) -> None:
+    """A window that a clock closes: events of one moment are one result, the last stays open."""
+    window = make()
+    found = [r for value in values for r in window.push(value)]
+    edges = [i for i in range(1, len(values)) if moments[i] != moments[i - 1]]
+    wanted = [aggregate.of(values[low:high]) for low, high in pairwise([0, *edges])]
+    assert close(found, wanted), f"found {found}, recomputed {wanted}"
+
+
+def error_is_bounded(found: float, exact: float, largest: float, units: float = UNITS_MAX) -> None:
+    """`largest` is the largest sum on the way, by amount."""
+    error = abs(found - exact)
+    assert error <= units * math.ulp(largest), f"{found} is off by {error}, from {exact}"
+
+
 def memory_is_bounded(window: Window, values: Sequence[Any], limit: int) -> None:
     """A snapshot never holds more than `limit` values, however many were pushed."""
     for value in values:
         window.push(value)
         held = _size(window.snapshot())
         assert held <= limit, f"{held} values are held, {limit} are allowed"
+
+
+def a_snapshot_stands_still(make: Callable[[], Window], values: Sequence[Any]) -> None:
+    """What was saved does not change with what comes later."""
+    window = make()
+    window.push_many(values)
+    saved = window.snapshot()
+    before = copy.deepcopy(saved)
+    window.push_many(values)
+    assert close(saved, before), "a snapshot changed after it was taken"
 
 
 def _size(state: Any) -> int:

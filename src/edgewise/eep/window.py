@@ -51,7 +51,8 @@ def _plain(events: Any) -> Iterable[Any]:
     return plain
 
 
-def _listed(results: Any) -> list[Any]:
+def listed(results: Any) -> list[Any]:
+    """Results as a list, records as dicts."""
     if not isinstance(results, np.ndarray):
         return list(results)
     rows: list[Any] = results.tolist()
@@ -60,10 +61,22 @@ def _listed(results: Any) -> list[Any]:
 
 
 def _joined(parts: list[Any], events: Any) -> Any:
-    """Results of one call: an array for an array where they are one, else a list."""
-    if isinstance(events, np.ndarray) and len(parts) == 1 and isinstance(parts[0], np.ndarray):
-        return parts[0]
-    return [result for part in parts for result in _listed(part)]
+    """Results of one call: an array for an array where they can be one, else a list."""
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if isinstance(events, np.ndarray) and arrays:
+        together = [_fitting(part, arrays[0].dtype) for part in parts]
+        if all(part is not None for part in together):
+            return together[0] if len(together) == 1 else np.concatenate(together)
+    return [result for part in parts for result in listed(part)]
+
+
+def _fitting(part: Any, dtype: Any) -> Any:
+    """A few results beside an array of many; None where they do not fit into it."""
+    if isinstance(part, np.ndarray):
+        return part
+    rows = [tuple(r.values()) if isinstance(r, dict) else r for r in part]
+    missing = any(None in row if isinstance(row, tuple) else row is None for row in rows)
+    return None if missing and not dtype.hasobject else np.array(rows, dtype=dtype)
 
 
 class _Pipe(Window):
@@ -122,10 +135,11 @@ class Tumbling(Window):
             parts.append(found)
 
     def snapshot(self) -> Any:
-        return [self._state, self._count]
+        return [_kept(self._state), self._count]
 
     def restore(self, state: Any) -> None:
-        self._state, self._count = state
+        kept, self._count = state
+        self._state = _kept(kept)
 
 
 class Sliding(Window):
@@ -191,7 +205,7 @@ class Sliding(Window):
             self.aggregate.slide(values[at : at + step + self.n - 1], self.n)
             for at in range(0, len(values) - self.n + 1, step)
         ]
-        self._rebuild(_listed(values[-self.n :]))
+        self._rebuild(listed(values[-self.n :]))
         if all(isinstance(part, np.ndarray) for part in parts):
             parts = [np.concatenate(parts)] if len(parts) > 1 else parts
         return _joined(parts, events)
@@ -212,20 +226,65 @@ class Sliding(Window):
         self._rebuild(list(state))
 
 
-class Periodic(Window):
+class _Closing(Window):
+    """A window that a clock closes: what is inside, and how many."""
+
+    def __init__(self, aggregate: Aggregate, clock: Clock) -> None:
+        self.aggregate, self.clock = aggregate, clock
+        self._state, self._count = aggregate.init(), 0
+
+    def _close(self) -> Results:
+        if not self._count:
+            return _NONE
+        result = self.aggregate.emit(self._state)
+        self._state, self._count = self.aggregate.init(), 0
+        return (result,)
+
+    def _add(self, event: Any) -> None:
+        self._state = self.aggregate.accumulate(self._state, event)
+        self._count += 1
+
+    def _closings(self, times: Any) -> Any:
+        """At which events of an array the window closes first, given the time at each."""
+        raise NotImplementedError
+
+    def push_many(self, events: Any) -> Any:
+        array = isinstance(events, np.ndarray) and len(events) > 0
+        times = self.clock.advance_many(events) if array else None
+        if times is None:
+            return super().push_many(events)
+        edges = self._closings(times)
+        parts: list[Any] = []
+        if not len(edges):
+            self._absorb(events)
+            return _joined(parts, events)
+        self._absorb(events[: edges[0]])
+        closed = self._close()
+        if closed:
+            parts.append(list(closed))
+        if len(edges) > 1:
+            whole = events[edges[0] : edges[-1]]
+            parts.append(self.aggregate.ranges(whole, edges[:-1] - edges[0]))
+        self._absorb(events[edges[-1] :])
+        return _joined(parts, events)
+
+    def _absorb(self, events: Any) -> None:
+        self._state = self.aggregate.absorb(self._state, events)
+        self._count += len(events)
+
+
+class Periodic(_Closing):
     """A result for each `interval` of a clock in which something came."""
 
     def __init__(self, aggregate: Aggregate, interval: int, clock: Clock) -> None:
         _positive(interval)
-        self.aggregate, self.interval, self.clock = aggregate, interval, clock
-        self._state, self._count = aggregate.init(), 0
+        super().__init__(aggregate, clock)
+        self.interval = interval
         self._end: int | None = None
 
     def push(self, event: Any) -> Results:
-        now = self.clock.advance(event)
-        out = self.tick(now)
-        self._state = self.aggregate.accumulate(self._state, event)
-        self._count += 1
+        out = self.tick(self.clock.advance(event))
+        self._add(event)
         return out
 
     def tick(self, now: Any = None) -> Results:
@@ -237,43 +296,53 @@ class Periodic(Window):
         if now < self._end:
             return _NONE
         self._end += ((now - self._end) // self.interval + 1) * self.interval
-        if not self._count:
-            return _NONE
-        result = self.aggregate.emit(self._state)
-        self._state, self._count = self.aggregate.init(), 0
-        return (result,)
+        return self._close()
+
+    def _closings(self, times: Any) -> Any:
+        if self._end is None:
+            self._end = times[0].item() + self.interval
+        past = np.maximum((times - self._end) // self.interval, -1)
+        self._end += int(past[-1] + 1) * self.interval
+        return np.flatnonzero(np.diff(past, prepend=-1))
 
     def snapshot(self) -> Any:
-        return [self._state, self._count, self._end]
+        return [_kept(self._state), self._count, self._end]
 
     def restore(self, state: Any) -> None:
-        self._state, self._count, self._end = state
+        kept, self._count, self._end = state
+        self._state = _kept(kept)
 
 
-class Monotonic(Window):
+class Monotonic(_Closing):
     """A result each time a logical clock moves on: events of one moment belong together."""
 
     def __init__(self, aggregate: Aggregate, clock: Clock) -> None:
-        self.aggregate, self.clock = aggregate, clock
-        self._state, self._count = aggregate.init(), 0
+        super().__init__(aggregate, clock)
         self._moment: Any = None
 
     def push(self, event: Any) -> Results:
         now = self.clock.advance(event)
-        out: Results = _NONE
-        if self._count and now != self._moment:
-            out = (self.aggregate.emit(self._state),)
-            self._state, self._count = self.aggregate.init(), 0
+        out = self._close() if now != self._moment else _NONE
         self._moment = now
-        self._state = self.aggregate.accumulate(self._state, event)
-        self._count += 1
+        self._add(event)
         return out
 
+    def _closings(self, times: Any) -> Any:
+        first = times[0] if self._moment is None else self._moment
+        self._moment = times[-1].item()
+        return np.flatnonzero(np.diff(times, prepend=first))
+
     def snapshot(self) -> Any:
-        return [self._state, self._count, self._moment]
+        return [_kept(self._state), self._count, self._moment]
 
     def restore(self, state: Any) -> None:
-        self._state, self._count, self._moment = state
+        kept, self._count, self._moment = state
+        self._state = _kept(kept)
+
+
+def _kept(state: Any) -> Any:
+    """A state that is not changed by what comes later: most never are."""
+    return deque(state) if isinstance(state, deque) else state
 
 
 def _positive(size: int) -> None:
