@@ -52,10 +52,11 @@ class Aggregate:
 
     def tumble(self, blocks: Array) -> Sequence[Result]:
         """One result per row of a table of values."""
-        return [self.of(row) for row in blocks]
+        return [self.of(_plain(row)) for row in blocks]
 
     def slide(self, values: Array, n: int) -> Sequence[Result]:
         """One result per run of n values, oldest first."""
+        values = _plain(values)
         if not self.invertible:
             return [self.of(values[i : i + n]) for i in range(len(values) - n + 1)]
         state = self.init()
@@ -70,11 +71,11 @@ class Aggregate:
 
     def ranges(self, values: Array, starts: Array) -> Sequence[Result]:
         """One result per range of values, from each start to the next or the end; none empty."""
-        return [self.of(part.tolist()) for part in np.split(values, starts[1:])]
+        return [self.of(_plain(part)) for part in np.split(values, starts[1:])]
 
     def absorb(self, state: Any, values: Array) -> Any:
         """The state with an array of values more."""
-        for value in values.tolist():
+        for value in _plain(values):
             state = self.accumulate(state, value)
         return state
 
@@ -84,6 +85,12 @@ class Aggregate:
         for value in values:
             state = self.accumulate(state, value)
         return self.emit(state)
+
+
+def _plain(values: Array) -> Sequence[Any]:
+    """Values as Python's own; records stay records, for their fields have names."""
+    found: Sequence[Any] = values if values.dtype.names else values.tolist()
+    return found
 
 
 def sliding_fold(fold: Any, values: Array, n: int) -> Array:
