@@ -12,10 +12,10 @@ decoder cannot see; it counts colons instead: all fields are required, so a body
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -93,7 +93,7 @@ class Admitted:
     """The events of one request, checked. Arrow comes later, once for many requests."""
 
     count: int
-    ts: list[int]
+    ts: list[int] | int  # one for all where it is a number
     at_us: int  # of the first event; each next one is a microsecond later
     values: list[Any]  # for each attribute a list, or an Arrow array
 
@@ -156,11 +156,13 @@ class Admission:
         columns = self._some(found) if isinstance(found, Columns) else self._refused(found)
         if isinstance(columns, Refused):
             return columns
-        count = len(columns.ts)
+        count = columns.count
         if count > limits.events_max:
             reason = f"{count} events, the limit is {limits.events_max}; send smaller batches"
             return refused_body(413, "too_many", reason)
         arrival_ms = at_us // 1000
+        if isinstance(columns.ts, int):
+            return Admitted(count, arrival_ms, at_us, columns.values)
         ts = [arrival_ms if t is None else t for t in columns.ts]
         return Admitted(count, ts, at_us, columns.values)
 
@@ -178,23 +180,24 @@ class Admission:
         """Several as one, so that they can share one append and its sequence."""
         if len(parts) == 1:
             return parts[0]
-        ts = list(chain.from_iterable(p.ts for p in parts))
-        values = [_joined([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
-        return Admitted(len(ts), ts, parts[0].at_us, values)
+        ts = list(chain.from_iterable(map(_times, parts)))
+        return Admitted(len(ts), ts, parts[0].at_us, self._values(parts))
+
+    def _values(self, parts: Sequence[Admitted]) -> list[Any]:
+        if len(parts) == 1:
+            return parts[0].values
+        return [_joined([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
 
     def rows(self, parts: Sequence[Admitted]) -> Any:
         """All parts as one record batch, in their order."""
-        if len(parts) == 1:
-            ts, values = parts[0].ts, parts[0].values
-        else:
-            ts = list(chain.from_iterable(p.ts for p in parts))
-            values = [_joined([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
-        at = chain.from_iterable(range(p.at_us, p.at_us + p.count) for p in parts)
+        counts = np.array([p.count for p in parts], np.int64)
+        total = int(counts.sum())
         system: list[Any] = [
-            pa.array(ts, type=pa.int64()),
-            pa.array(np.fromiter(at, np.int64, len(ts))),
-            pa.array(np.zeros(len(ts), np.int8)),
+            pa.array(_all_times(parts, counts), type=pa.int64()),
+            pa.array(_captured(parts, counts, total)),
+            pa.array(np.zeros(total, np.int8)),
         ]
+        values = self._values(parts) if parts else [[] for _ in self._types]
         arrays = [_array(v, t) for v, t in zip(values, self._types, strict=True)]
         return pa.RecordBatch.from_arrays([*system, *arrays], schema=self.arrow_schema)
 
@@ -208,7 +211,7 @@ class Admission:
 
     @staticmethod
     def _some(columns: Columns) -> Columns | Refused:
-        return columns if columns.ts else refused_body(400, "empty", "no events in it")
+        return columns if columns.count else refused_body(400, "empty", "no events in it")
 
     def _refused(self, found: list[Fault]) -> Refused:
         first = found[0]
@@ -222,6 +225,22 @@ class Admission:
             f"first: event {first.index}, field '{first.field}': {first.reason}"
         )
         return Refused(400, "invalid", message, tuple(found))
+
+
+def _times(part: Admitted) -> Iterable[int]:
+    return repeat(part.ts, part.count) if isinstance(part.ts, int) else part.ts
+
+
+def _all_times(parts: Sequence[Admitted], counts: Any) -> Any:
+    if all(isinstance(p.ts, int) for p in parts):
+        return np.repeat(np.array([p.ts for p in parts], np.int64), counts)
+    return list(chain.from_iterable(map(_times, parts)))
+
+
+def _captured(parts: Sequence[Admitted], counts: Any, total: int) -> Any:
+    """From `at_us` of each part on, a microsecond apart."""
+    starts = np.array([p.at_us for p in parts], np.int64)
+    return np.arange(total) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
 
 
 def _array(values: Any, kind: Any) -> Any:
@@ -320,7 +339,7 @@ class _QuickReader:
         colons = len(events) * (self._width + self._colons_in_names)
         if not events or not self._no_key_twice(body, values, colons):
             return None
-        return Columns([None] * len(events), values)
+        return Columns(len(events), values)
 
     def _envelope(self, body: bytes, framing: Framing) -> Columns | None:
         events = _decode(self._envelope_one, self._envelope_many, body, framing)

@@ -44,10 +44,17 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Event times (None: time of arrival) and one list per attribute."""
+    """Event times (None: time of arrival) and one list, or Arrow array, per attribute.
 
-    ts: list[int | None]
-    values: list[list[Any]]
+    Where no event brings a time, `ts` is their number: a list of so many None says no more.
+    """
+
+    ts: list[int | None] | int
+    values: list[Any]
+
+    @property
+    def count(self) -> int:
+        return self.ts if isinstance(self.ts, int) else len(self.ts)
 
 
 class _Odd:
