@@ -16,10 +16,10 @@ from __future__ import annotations
 import contextlib
 import enum
 import struct
-import zlib
 from typing import Any, NamedTuple
 
 import msgspec
+from zlib_ng.zlib_ng import crc32
 
 from edgewise.log.api import CLOCK_NONE
 
@@ -149,14 +149,14 @@ def pack_frame(
 ) -> list[Any]:
     """The buffers of one frame, in the order they are written."""
     size = len(memoryview(body))
-    crc = zlib.crc32(body) if body_crc is None else body_crc
+    crc = crc32(body) if body_crc is None else body_crc
     name = producer.encode()
     numbers = (first, rows, epoch, ts_min, ts_max, clock_before, durable_before, sequence)
     fixed = _FIXED.pack(MAGIC, 0, size, crc, *numbers, len(name), kind, more)
     head = bytearray(aligned(len(fixed) + len(name)))
     head[: len(fixed)] = fixed
     head[len(fixed) : len(fixed) + len(name)] = name
-    head[4:8] = zlib.crc32(memoryview(head)[8:]).to_bytes(4, "little")
+    head[4:8] = crc32(memoryview(head)[8:]).to_bytes(4, "little")
     return [head, body, bytes(aligned(size) - size)]
 
 
@@ -172,7 +172,7 @@ def parse_frame(buffer: Any, position: int, limit: int, base: int = 0) -> Frame:
     if position + head > limit:
         raise Damaged(position, "the file ends inside a frame header", short=True)
     view = memoryview(buffer)[at : at + head]
-    if zlib.crc32(view[8:]) != head_crc:
+    if crc32(view[8:]) != head_crc:
         raise Damaged(position, "the frame header fails its checksum")
     end = position + head + aligned(size)
     if end > limit:
@@ -186,7 +186,7 @@ def body_of(buffer: Any, frame: Frame, base: int = 0) -> memoryview:
     """The body of a parsed frame, after its checksum was found right."""
     at = frame.body_at - base
     body = memoryview(buffer)[at : at + frame.body_bytes]
-    if zlib.crc32(body) != frame.body_crc:
+    if crc32(body) != frame.body_crc:
         raise Damaged(frame.position, "the batch fails its checksum")
     return body
 
@@ -205,7 +205,7 @@ def proves_durable(buffer: Any, position: int, limit: int) -> int:
 
 
 def pack_trailer(footer_at: int) -> bytes:
-    packed = _TRAILER.pack(_TRAILER_MAGIC, footer_at, zlib.crc32(footer_at.to_bytes(8, "little")))
+    packed = _TRAILER.pack(_TRAILER_MAGIC, footer_at, crc32(footer_at.to_bytes(8, "little")))
     return packed.ljust(TRAILER_BYTES, b"\0")
 
 
@@ -214,5 +214,5 @@ def parse_trailer(tail: bytes) -> int:
     if len(tail) < TRAILER_BYTES:
         return -1
     magic, footer_at, crc = _TRAILER.unpack_from(tail, 0)
-    good = magic == _TRAILER_MAGIC and crc == zlib.crc32(footer_at.to_bytes(8, "little"))
+    good = magic == _TRAILER_MAGIC and crc == crc32(footer_at.to_bytes(8, "little"))
     return int(footer_at) if good else -1

@@ -13,9 +13,10 @@ import os
 import struct
 import threading
 import time
-import zlib
 from pathlib import Path
 from typing import NamedTuple
+
+from zlib_ng.zlib_ng import crc32
 
 from edgewise.errors import LogCorrupt
 from edgewise.log.wake import Bell
@@ -45,7 +46,7 @@ def _parse(page: bytes, at: int) -> tuple[int, Head] | None:
     raw = page[at : at + _SLOT.size]
     crc = int.from_bytes(page[at + _SLOT.size : at + _SLOT.size + 4], "little")
     magic, number, *fields = _SLOT.unpack(raw)
-    if magic != _MAGIC or zlib.crc32(raw) != crc:
+    if magic != _MAGIC or crc32(raw) != crc:
         return None
     return number, Head(*fields)
 
@@ -107,7 +108,7 @@ class HeadFile:
             at = SLOTS[self._number % 2]
             raw = _SLOT.pack(_MAGIC, self._number, *head)
             # One slice assignment is one memcpy; a reader that sees half of it fails the checksum.
-            self._page[at : at + len(raw) + 4] = raw + zlib.crc32(raw).to_bytes(4, "little")
+            self._page[at : at + len(raw) + 4] = raw + crc32(raw).to_bytes(4, "little")
             self.bell.ring()
 
     def sync(self) -> None:

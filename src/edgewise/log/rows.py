@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
+from zlib_ng.zlib_ng import crc32
 
 from edgewise.errors import LogError
 from edgewise.event.arrow import SYSTEM_COUNT, TS
@@ -71,7 +71,7 @@ def _part(rows: Any) -> Part:
             f"a batch of {rows.num_rows} rows takes {body.size} bytes, a log takes "
             f"{BODY_BYTES_MAX}; append fewer rows at once"
         )
-    return Part(body, zlib.crc32(body), rows.num_rows, *_range(rows.column(0)))
+    return Part(body, crc32(body), rows.num_rows, *_range(rows.column(0)))
 
 
 def _range(times: Any) -> tuple[int, int]:
