@@ -9,6 +9,8 @@ import json
 from functools import cache
 from pathlib import Path
 
+from tests.conformance.engines import EXTENDED
+
 from edgewise.errors import AppError
 from edgewise.lang import compile_app, compile_query
 
@@ -34,7 +36,7 @@ def problems(case):
 
 def _refusal(case):
     try:
-        app = compile_app(case["app"]).app
+        app = compile_app(case["app"], functions=EXTENDED).app
         queries = [step["query"] for step in case.get("steps", ()) if "query" in step]
         for query, rows in zip(queries, case.get("query_results", ()), strict=False):
             if rows is not None:  # the original refuses the others too

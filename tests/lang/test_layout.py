@@ -53,8 +53,9 @@ def test_comments_stay_wherever_they_stand(scraps):
     assert format_app(once) == once
 
 
-def test_every_app_of_the_conformance_set_is_formatted_once():
-    for case in cases("siddhi_cases")[::9] + cases("generated")[::9]:
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_app_of_the_conformance_set_is_formatted_once(step):
+    for case in cases("siddhi_cases")[::step] + cases("generated")[::step]:
         text = format_app(case["app"])
         assert parsed(text) == parsed(case["app"])
         assert format_app(text) == text

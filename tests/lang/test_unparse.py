@@ -1,5 +1,6 @@
 """Parse, write down, parse: the same tree."""
 
+import pytest
 from hypothesis import given, settings
 from tests.lang.conformance import cases
 from tests.lang.forests import apps, expressions
@@ -19,8 +20,9 @@ def test_any_app_comes_back(tree):
     assert parsed(unparse_app(tree)) == tree
 
 
-def test_every_app_of_the_conformance_set_comes_back():
-    for case in cases("siddhi_cases")[::7] + cases("generated")[::7]:
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_app_of_the_conformance_set_comes_back(step):
+    for case in cases("siddhi_cases")[::step] + cases("generated")[::step]:
         tree = parsed(case["app"])
         assert parsed(unparse_app(tree)) == tree, case["id"]
 

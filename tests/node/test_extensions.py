@@ -3,7 +3,7 @@ import textwrap
 import pytest
 
 from edgewise.errors import SetupError
-from edgewise.node import extensions
+from edgewise.node import apps, extensions
 
 MINE = """
 from edgewise.plan.functions import NUMBER, TEXT, same, scalar
@@ -56,7 +56,10 @@ def test_an_installed_package_brings_its_own(mine, monkeypatch):
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (meta / "entry_points.txt").write_text("[edgewise.functions]\nmine = mine_for_tests:twice\n")
     monkeypatch.syspath_prepend(str(mine.parent))
-    assert "my:twice" in extensions.find().functions
+    assert extensions.installed() == ("mine_for_tests:twice",)
+    app = mine.parent / "app.siddhi"
+    app.write_text("define stream S (v int); from S select my:twice(v) as w insert into O;")
+    assert apps.load(app).app.queries
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
+from edgewise.lang.compiler import Compiled
 from edgewise.node import extensions
 from edgewise.node.end_problems import end_problems
 from edgewise.node.recovery import problems
@@ -34,11 +35,23 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
         raise SetupError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
-    added = extensions.find(functions)
-    compiled = compile_app(text, str(path), dict(os.environ), added.functions, added.procedures)
+    compiled = _compiled(text, path, tuple(functions))
     if broken := (*problems(compiled.app), *end_problems(compiled.app, text)):
         raise AppError(broken, text, str(path))
     return LoadedApp(compiled.app, text, str(path), compiled.warnings)
+
+
+def _compiled(text: str, path: Path, functions: tuple[str, ...]) -> Compiled:
+    """Installed packages are only asked where something is missing: most apps need none."""
+    added = extensions.find(functions)
+    try:
+        return compile_app(text, str(path), dict(os.environ), added.functions, added.procedures)
+    except AppError:
+        installed = extensions.installed()
+        if not installed:
+            raise
+    added = extensions.find((*installed, *functions))
+    return compile_app(text, str(path), dict(os.environ), added.functions, added.procedures)
 
 
 def options(annotation: Annotation) -> dict[str, str]:
