@@ -1,7 +1,8 @@
 """How fast apps are understood: `python -m bench.lang [--quick]`.
 
 Apps compiled a second, the cold start of `edgewise check` (aim: under 300 ms), and the cost of a
-query in an app of 1,000 and of 10,000 queries, which must be about the same.
+query in an app of 1,000 and of 10,000 queries, to compile and to explain, which must be about the
+same.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from edgewise.lang import compile_app, format_app
+from edgewise.plan.explain import explain_text
+
+T = TypeVar("T")
 
 APP = """
 @source(type='mqtt', url='mqtt://127.0.0.1:1883', topic='logins/+', @map(type='json'))
@@ -83,15 +89,25 @@ def main(argv: list[str]) -> int:
         f"cold start of `edgewise check`: {cold * 1e3:.0f} ms "
         f"(aim {COLD_START_AIM_MS}; Python alone {bare * 1e3:.0f} ms)"
     )
+    each = 1 if quick else 3
+    scales("compiled", lambda text: text, compile_app, each)
+    scales("explained", lambda text: compile_app(text).app, explain_text, each)
+    scales("formatted", lambda text: text, format_app, each)
+    return 0
+
+
+def scales(
+    what: str, given: Callable[[str], T], action: Callable[[T], object], rounds: int
+) -> None:
+    """The cost of one query in a small app and in one ten times as large."""
     costs = {}
     for size in (1_000, 10_000):
-        text = many(size)
-        costs[size] = seconds(lambda text=text: compile_app(text), 1 if quick else 3) / size
-        print(f"{size:,} queries: {costs[size] * size:.2f} s, {costs[size] * 1e6:.0f} us a query")
-    print(f"10,000 against 1,000, per query: x{costs[10_000] / costs[1_000]:.2f} (linear is 1)")
-    text = many(1_000)
-    print(f"format of 1,000 queries: {seconds(lambda: format_app(text), 1):.2f} s")
-    return 0
+        prepared = given(many(size))
+        costs[size] = seconds(lambda prepared=prepared: action(prepared), rounds) / size
+        taken = f"{costs[size] * size:.2f} s, {costs[size] * 1e6:.0f} us a query"
+        print(f"{size:,} queries {what}: {taken}", flush=True)
+    ratio = costs[10_000] / costs[1_000]
+    print(f"10,000 against 1,000 {what}, per query: x{ratio:.2f} (linear is 1)", flush=True)
 
 
 if __name__ == "__main__":

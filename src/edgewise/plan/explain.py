@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from edgewise.plan.durations import spell
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, InsertInto, Query, QueryOutput, Select, streams_of
+from edgewise.plan.nodes import (
+    App,
+    InsertInto,
+    Partition,
+    Query,
+    QueryOutput,
+    Select,
+    streams_of,
+)
 from edgewise.plan.rules.bounds import Bound, bounds
 from edgewise.plan.rules.keys import split
 from edgewise.plan.rules.native import kernel_because, prefix
@@ -78,15 +86,19 @@ class Outline:
 def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outline:
     """What there is to say about a plan; `notes` adds lines to queries by name."""
     app = rewrite(app)
-    queries, held = {q.name: q for q in app.queries}, bounds(app)
-    fragments = tuple(
-        _fragment(
-            app,
-            fragment,
-            tuple(_query(app, queries[n], held[n], notes.get(n, ())) for n in fragment.queries),
+    held, partitions = bounds(app), {p.name: p for p in app.partitions}
+    queries, streams = {q.name: q for q in app.queries}, {s.name: s for s in app.streams}
+    fragments: list[FragmentOutline] = []
+    for fragment in split(app):
+        own = [queries[name] for name in fragment.queries]
+        names = dict.fromkeys(n for q in own for n in (*streams_of(q.input), q.output.target))
+        seen = [streams[n] for s in names for n in (s, f"!{s}") if n in streams]
+        part = replace(app, queries=tuple(own), streams=tuple(seen))
+        outlines = tuple(
+            _query(q, partitions.get(q.partition), held[q.name], notes.get(q.name, ()))
+            for q in own
         )
-        for fragment in split(app)
-    )
+        fragments.append(_fragment(part, fragment, outlines))
     stores = [*(f"table {t.name}" for t in app.tables), *(f"window {w.name}" for w in app.windows)]
     stores += [f"aggregation {a.name}" for a in app.aggregations]
     stores += [f"trigger {t.name}" for t in app.triggers]
@@ -97,17 +109,18 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
         tuple(s.name for s in app.streams if s.annotated("sink")),
         tuple(stores),
         _order(app),
-        fragments,
+        tuple(fragments),
     )
 
 
-def _fragment(app: App, at: Fragment, queries: tuple[QueryOutline, ...]) -> FragmentOutline:
+def _fragment(part: App, at: Fragment, queries: tuple[QueryOutline, ...]) -> FragmentOutline:
+    """`part` is the app with the streams and queries of the fragment alone."""
     if not at.stateless:
         tasks = "keyed" if at.keyed else "one"
-        inputs = _inputs(app, at)
+        inputs = _inputs(part, at)
         return FragmentOutline(at.name, "kernel", tasks, at.keys, at.why, inputs, queries)
-    why = kernel_because(app, at)
-    inputs = _inputs(app, at) if why else ()
+    why = kernel_because(part, at)
+    inputs = _inputs(part, at) if why else ()
     return FragmentOutline(
         at.name, "kernel" if why else "native", "any", at.keys, why, inputs, queries
     )
@@ -132,9 +145,10 @@ def _order(app: App) -> str:
     return f"{each}; the app's time runs {spell(app.lateness_ms)} behind"
 
 
-def _query(app: App, query: Query, held: Bound, notes: tuple[str, ...]) -> QueryOutline:
+def _query(
+    query: Query, partition: Partition | None, held: Bound, notes: tuple[str, ...]
+) -> QueryOutline:
     source = show_input(query.input)
-    partition = app.partition(query.partition) if query.partition else None
     if partition is not None:
         keys = ", ".join(f"{_key(k.value)} of {k.stream}" for k in partition.keys)
         source = f"{source}  (per {keys})"
