@@ -91,3 +91,45 @@ def test_a_node_moves_old_ledgers_of_all_logs_to_parquet_while_it_runs(tmp_path)
     reader = SegmentReader.open(serving.layout.log("S"))
     assert reader.head().offset == 50
     reader.close()
+
+
+class FailingEngine:
+    """In the place of the engine's process: says why it fails, and ends."""
+
+    def __init__(self, *_):
+        pass
+
+    async def start(self):
+        pass
+
+    async def messages(self, hear):
+        hear({"failed": "no disk"})
+        return 3
+
+    async def stop(self):
+        pass
+
+
+def test_a_failing_engine_says_why_and_is_started_again_later_each_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(serve, "Child", FailingEngine)
+    waits = []
+    monkeypatch.setattr(serve, "backoff_s", lambda failures: waits.append(failures) or 0)
+    (tmp_path / "app.siddhi").write_text(
+        "define stream S (v int);\nfrom S select v insert into O;\n"
+    )
+    config = NodeConfig(app=tmp_path / "app.siddhi", data=tmp_path / "data")
+    said = io.StringIO()
+    serving = serve.Serving(config, apps.load(config.app), Steps(said))
+
+    async def scenario():
+        keeping = asyncio.create_task(serving._keep_engine())
+        while serving.watch.restarts < 3:  # noqa: ASYNC110  every turn is one restart
+            await asyncio.sleep(0)
+        keeping.cancel()
+        await asyncio.wait([keeping])
+
+    asyncio.run(scenario())
+    assert waits[:3] == [1, 2, 3]
+    assert "failed: no disk" in said.getvalue()
+    assert "ended with code 3" in said.getvalue()
+    assert serving.watch.topic()["failed"] == "no disk"

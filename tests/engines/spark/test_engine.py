@@ -2,16 +2,19 @@
 
 import dataclasses
 import itertools
+import random
 
 import pytest
-from tests.engines.spark.slices import case, late_case
+from tests.engines.spark.slices import DEFINITIONS, case, late_case
 
-from edgewise.engines.spark.engine import SparkConfig
+from edgewise.engines import host
+from edgewise.engines.inputs import Inputs
+from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.errors import SetupError
 from edgewise.lang import compile_app
-from edgewise.node.replay import replay
-
-pytestmark = pytest.mark.spark
+from edgewise.log.segment import SegmentWriter
+from edgewise.node.layout import Layout
+from edgewise.node.replay import _load, _until_let_go, merge, replay, rows_of
 
 LOGINS = """
 define stream login_stream (ip string, cityId string);
@@ -38,6 +41,7 @@ def assert_same(seed, make=case):
     assert batch == expected, f"seed {seed} as a batch, small={small}:\n{text}"
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("seed", range(4))
 def test_random_apps_give_the_same_rows_on_every_engine(spark, seed):
     assert_same(seed)
@@ -48,6 +52,7 @@ def test_events_are_put_in_order_on_every_engine(spark, seed):
     assert_same(seed, late_case)
 
 
+@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(100, 160))
@@ -55,9 +60,8 @@ def test_many_random_apps_give_the_same_rows_on_every_engine(spark, seed):
     assert_same(seed)
 
 
+@pytest.mark.spark
 def test_the_demo_query_is_keyed_and_the_same_in_driver_and_in_tasks(spark):
-    import random
-
     from edgewise.event.event import Event
 
     dice = random.Random(5)
@@ -74,3 +78,109 @@ def test_the_demo_query_is_keyed_and_the_same_in_driver_and_in_tasks(spark):
 def test_partitions_out_of_range_are_refused():
     with pytest.raises(SetupError, match="partitions must be"):
         SparkConfig(partitions=0).validate()
+
+
+KEYED = (
+    "from S#window.time(2 sec) select k, sum(v) as n group by k insert into O;",
+    "from every a=S[v > 5] -> b=T[k == a.k] within 3 sec select a.k as k, b.v as n insert into O;",
+    (
+        "from S#window.time(1 sec) join T#window.time(1 sec) on S.k == T.k "
+        "select S.k as k, T.v as n insert into O;"
+    ),
+    (
+        "partition with (k of S) begin from S#window.length(3) select k, sum(v) as n insert into O; "
+        "end;"
+    ),
+    (
+        "define table Seen (k string, n int); from S select k, v as n insert into Seen; "
+        "from T join Seen on T.k == Seen.k select T.k as k, Seen.n as n insert into O;"
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, seed):
+    """In the driver, where small batches run: every batch by an engine that starts anew."""
+    dice = random.Random(seed)
+    text, events, _ = case(seed)
+    if seed % 2:
+        text = DEFINITIONS + KEYED[seed // 2 % len(KEYED)]
+    app = compile_app(text).app
+    layout = Layout(tmp_path)
+    _load(app, _until_let_go(app, events), layout)
+    writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
+    inputs = Inputs({s.name: str(layout.log(s.name)) for s in app.inputs})
+    place, heads = inputs.earliest(), inputs.heads()
+    while place != heads:
+        place = inputs.cut(place, heads, dice.choice([1, 9, 40]))
+        host._LIVE._kernels.clear()
+        job = SparkApp(
+            None,
+            app,
+            logs={s.name: layout.log(s.name) for s in app.inputs},
+            writers=writers,
+            checkpoint=layout.checkpoint("app"),
+            config=SparkConfig(partitions=dice.randint(1, 4)),
+        )
+        job.batch(place)
+        job.close()
+    inputs.close()
+    names = [s.name for s in app.outputs]
+    found = merge((r for s in app.outputs for r in rows_of(layout.log(s.name), s.schema)), names)
+    for writer in writers.values():
+        writer.close()
+    assert [dataclasses.replace(e, at=0) for e in found] == rows(app, events, "embedded")
+
+
+def test_a_batch_that_was_killed_is_done_again_as_it_was_written_down(tmp_path, monkeypatch):
+    text, events, _ = case(1)
+    app = compile_app(text).app
+    layout = Layout(tmp_path)
+    _load(app, events[:50], layout)
+    writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
+    logs = {s.name: layout.log(s.name) for s in app.inputs}
+
+    def engine():
+        return SparkApp(None, app, logs=logs, writers=writers, checkpoint=layout.checkpoint("app"))
+
+    killed = engine()
+    monkeypatch.setattr(killed.checkpoint, "write", killed_at(2, killed.checkpoint.write))
+    with pytest.raises(KeyboardInterrupt):
+        killed.batch()
+    heads = [w.head.offset for w in writers.values()]
+    _load(app, events[50:], layout)  # what came meanwhile belongs to the next batch
+    again = engine()
+    again._finish()
+    assert [w.head.offset for w in writers.values()] == heads
+    again.batch()
+    names = [s.name for s in app.outputs]
+    found = merge((r for s in app.outputs for r in rows_of(layout.log(s.name), s.schema)), names)
+    for part in (killed, again, *writers.values()):
+        part.close()
+    assert [dataclasses.replace(e, at=0) for e in found] == rows(app, events, "embedded")
+
+
+def killed_at(count, call):
+    left = [count]
+
+    def counted(*args):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return call(*args)
+
+    return counted
+
+
+def test_what_a_stream_has_begun_is_not_a_batch_s(tmp_path):
+    app = compile_app(LOGINS).app
+    layout = Layout(tmp_path)
+    _load(app, [], layout)
+    logs = {s.name: layout.log(s.name) for s in app.inputs}
+    job = SparkApp(None, app, logs=logs, writers={}, checkpoint=tmp_path / "checkpoint")
+    job.checkpoint.spark.mkdir(parents=True)
+    with pytest.raises(SetupError, match="belongs to a stream"):
+        job.batch()
+    with pytest.raises(SetupError, match="has begun already"):
+        job.begin_at({"login_stream": 0})
+    job.close()
