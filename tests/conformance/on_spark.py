@@ -40,13 +40,11 @@ from tests.conformance.engines import (
 
 from edgewise.engines import host
 from edgewise.engines.host import Cut, tap_stream
-from edgewise.engines.inputs import CLOCK, OFFSET, STREAM
 from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.engines.spark.session import start
 from edgewise.errors import EdgewiseError, SetupError
 from edgewise.event import arrow
-from edgewise.event.arrow import AT, KIND, TS
 from edgewise.event.event import Kind
 from edgewise.event.types import AttrType
 from edgewise.event.values import typed
@@ -293,37 +291,26 @@ class Shared:
         )
         query.awaitTermination()
 
-    def _on_batch(self, frame: Any, batch_id: int) -> None:
+    def _on_batch(self, _frame: Any, batch_id: int) -> None:
         end = self.checkpoint.offsets(batch_id)["offsets"]
         begin = self.checkpoint.offsets(batch_id - 1)["offsets"] if batch_id else {}
         for i, one in enumerate(self.plays):
             before = {name: begin.get(f"{i}:{name}", 0) for name in one.job.logs}
             places = {name: end[f"{i}:{name}"] for name in one.job.logs}
             if before != places:
-                _guard(one, partial(self._hand_on, i, frame, (before, places)))
+                _guard(one, partial(_hand_on, one.job, before, places))
 
-    def _hand_on(self, i: int, frame: Any, span: Any) -> None:
-        """What the app's own query would give it: its streams, its offsets, its clock."""
-        job, (before, places) = self.plays[i].job, span
-        clocks = (job.inputs.clock(before), job.inputs.clock(places))
-        cut = Cut(job.progress.batches, before, places, *clocks)
-        job._process(partial(self._own, i, self.plays[i], frame), cut)
 
-    def _own(self, i: int, one: Play, frame: Any) -> Any:
-        from pyspark.sql import functions as sf
+def _hand_on(job: SparkApp, before: dict[str, int], places: dict[str, int]) -> None:
+    """What the app's own query would give it: its rows, its offsets, its clock."""
 
-        every = list(self.logs)
-        first = every.index(f"{i}:{next(iter(one.job.logs))}")
-        count = len(one.job.logs)
-        mine = frame.where(sf.col(STREAM).between(first, first + count - 1))
-        system = [sf.col(n) for n in (TS, AT, KIND, OFFSET, CLOCK)]
-        own = [
-            sf.col(f"`s{first + k}_{name}`").alias(f"s{k}_{name}")
-            for k, stream in enumerate(one.job.logs)
-            for name in one.app.stream(stream).schema.names
-        ]
-        place = (sf.col(STREAM) - first).cast("int").alias(STREAM)
-        return mine.select(*system, place, *own)
+    def frame() -> Any:
+        reader = job.spark.read.format("edgewise").option("logs", json.dumps(job.logs))
+        reader = reader.option("start", json.dumps(before))
+        return reader.option("end", json.dumps(places)).load()
+
+    clocks = (job.inputs.clock(before), job.inputs.clock(places))
+    job._process(frame, Cut(job.progress.batches, before, places, *clocks))
 
 
 def _outputs(app: App) -> list[Stream]:

@@ -35,6 +35,7 @@ from edgewise.plan.nodes import App
 
 IDLE_WAIT_S = 0.2
 PROGRESS_EVERY_S = 1.0
+STATE_EVERY_S = 15.0  # its size is a listing of files, maybe far away
 SPARK_MS = {
     "latestOffset": "offsets",
     "walCommit": "write-ahead",
@@ -109,6 +110,7 @@ class Told:
         self._inputs = inputs
         self._state = state
         self._last_s = time.monotonic()
+        self._looked_s, self._bytes = -STATE_EVERY_S, 0
         self._heads = inputs.heads()
 
     def due(self) -> bool:
@@ -121,7 +123,9 @@ class Told:
         rate = came / max(now_s - self._last_s, 0.001)
         self._last_s, self._heads = now_s, heads
         now_ms = time.time_ns() // 1_000_000
-        view = self._progress.view(now_ms, heads, disk_bytes(self._state))
+        if now_s - self._looked_s >= STATE_EVERY_S:
+            self._looked_s, self._bytes = now_s, disk_bytes(self._state)
+        view = self._progress.view(now_ms, heads, self._bytes)
         view["batch_ms"] |= {
             name: spark_ms[key] for key, name in SPARK_MS.items() if key in spark_ms
         }

@@ -88,8 +88,8 @@ KEYED = (
         "select S.k as k, T.v as n insert into O;"
     ),
     (
-        "partition with (k of S) begin from S#window.length(3) select k, sum(v) as n insert into O; "
-        "end;"
+        "partition with (k of S) begin "
+        "from S#window.length(3) select k, sum(v) as n insert into O; end;"
     ),
     (
         "define table Seen (k string, n int); from S select k, v as n insert into Seen; "
