@@ -162,9 +162,13 @@ def windows(dice):
     )
 
 
+JOINED = ("length(2)", "length(1)", "time(50)", "timeLength(60, 2)", "lengthBatch(2)", "batch()",
+          "timeBatch(50)", "lengthBatch(2, true)", "session(30 millisec)", "delay(30)",
+          "expression('count() <= 2')")  # fmt: skip
+
+
 def joins(dice):
-    sides = ("length(2)", "length(1)", "time(50)", "timeLength(60, 2)", "externalTime(l, 9)")
-    left, right = dice.choice(sides[:4]), dice.choice(sides[:4])
+    left, right = dice.choice(JOINED), dice.choice(JOINED)
     how = dice.choice(["join", "left outer join", "right outer join", "full outer join"])
     one_way = dice.choice(["", "", "unidirectional "])
     on = dice.choice(["on a.k == b.k ", "on a.v < b.v ", "on a.k == b.k and a.p <= b.p ", ""])

@@ -226,3 +226,12 @@ def test_a_row_that_no_log_can_hold_is_a_fault_and_the_others_are_rows(tmp_path)
     assert [r["k"] for r in rows["O"]] == [None]
     assert rows["$faults"][0]["offset"] == 0
     assert rows["$faults"][0]["error"].startswith("d is no double: ")
+
+
+def test_events_without_the_time_of_their_window_are_counted(tmp_path):
+    import pyarrow as pa
+
+    text = "define stream S (k string, t long); from S#window.externalTime(t, 5) insert into O;"
+    work = job(0, tmp_path, text)
+    rows = batch("a", "b", first=0).append_column("s0_t", pa.array([None, 7], pa.int64()))
+    assert counted(work, run_part(work, 0, [rows])) == {"faults": {"(no time)": 1}}

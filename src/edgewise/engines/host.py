@@ -27,7 +27,7 @@ from edgewise.engines.inputs import CLOCK, OFFSET, STREAM
 from edgewise.engines.kernel import compile_kernel
 from edgewise.engines.kernel.api import OutRow, Run
 from edgewise.engines.kernel.compile import Compiled
-from edgewise.engines.kernel.runtime import TIMER, Failed
+from edgewise.engines.kernel.runtime import NO_TIME, TIMER, Failed
 from edgewise.engines.state import StateStore
 from edgewise.errors import EdgewiseError, SetupError
 from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS, from_column, to_column
@@ -339,7 +339,8 @@ def watched(app: App) -> list[tuple[str, str]]:
     late = [("late", s.name) for s in app.streams if s.lateness_ms is not None]
     bounded = [q.name for q in app.queries if q.state is not None]
     bounded += [p.name for p in app.partitions if p.state is not None]
-    faults = [("faults", name) for name in (*(s.name for s in app.streams), TIMER)]
+    failing = [*(s.name for s in app.streams), *(w.name for w in app.windows), TIMER, NO_TIME]
+    faults = [("faults", name) for name in failing]
     return [*late, *(("dropped", name) for name in bounded), *faults]
 
 

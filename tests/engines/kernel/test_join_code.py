@@ -68,3 +68,19 @@ def test_a_group_stays_while_any_of_its_sums_holds_something():
               ("A", 1145, "y", 6), 1300]  # fmt: skip
     gone = [row[2:] for row in play(query, events) if row[1] == "-"]
     assert gone == [("y", 0, None), ("y", -1, None), ("y", -1, None), ("y", -2, None)]
+
+
+def test_what_was_just_added_is_shown_even_where_more_has_left_than_came():
+    query = (
+        "from A#window.length(1) as a unidirectional join B#window.length(2) as b "
+        "select sum(b.v) as s insert all events into O;"
+    )
+    events = [("A", 1000, "x", 1), ("B", 1001, "x", 5), ("A", 1002, "x", 2)]
+    assert [row[1:] for row in play(query, events)] == [("-", -5), ("+", 0)]
+
+
+def test_a_batch_of_an_array_is_not_found_where_nothing_that_leaves_is_wanted():
+    query = "from A as a join B#window.batch() as b on a.k == b.k select a.v as a insert {}into O;"
+    events = [("B", 1000, "x", 5), ("A", 1001, "x", 1)]
+    assert play(query.format(""), events) == []
+    assert [row[1:] for row in play(query.format("all events "), events)] == [("+", 1), ("-", 1)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgewise.event.types import AttrType
@@ -27,11 +27,16 @@ class AggCode:
     forever: bool = False  # outlives the rows of its group
 
 
-def aggregate(agg: Agg, args: tuple[str, ...], at: int) -> AggCode:
+def aggregate(agg: Agg, args: tuple[str, ...], at: int, *, uneven: bool = False) -> AggCode:
+    """`uneven`: more may leave than came, so that something added may leave nothing counted."""
     make = _MAKERS.get(agg.name.lower())
     if make is None:
         raise LookupError(f"the aggregator '{agg.name}' is not known here")
-    return make(agg, args, at)
+    code = make(agg, args, at)
+    if uneven and agg.name.lower() == "sum":
+        added = f"kind == 0 and {args[0]} is not None and not G[{at + 1}]"
+        return replace(code, value=f"(G[{at}] if {added} else {code.value})")
+    return code
 
 
 def _count(agg: Agg, args: tuple[str, ...], at: int) -> AggCode:

@@ -63,9 +63,18 @@ class JoinQuery(QueryCode):
                 content = f"window_{local(side.input.stream)}.content(rt.root)"
             case StoreKind.AGGREGATION:
                 content = f"{aggregation_name(side.input.stream)}.rows({self._range()})"
+            case _ if self._forgets(side.input.window):
+                content = "()"
             case _:
                 content = f"{self.name}_{label}_window.content(S)"
         return Side(side, names, label, content)
+
+    def _forgets(self, window: Window | None) -> bool:
+        """`batch()` keeps nothing where no X are wanted."""
+        wanted = self.query.output.events
+        return (
+            window is not None and window.name.lower() == "batch" and wanted is EventType.CURRENT
+        )
 
     def _range(self) -> str:
         """`within` and `per` of an aggregation, over the event at hand."""

@@ -104,7 +104,7 @@ class SelectorCode:
         for agg in self._found():
             args = tuple(exprs.value(a) for a in agg.args)
             named = tuple(a if a.isidentifier() else f"x{at}_{i}" for i, a in enumerate(args))
-            self.aggs[agg] = aggregate(agg, named, at)
+            self.aggs[agg] = aggregate(agg, named, at, uneven=self.uneven)
             at += len(self.aggs[agg].start)
 
     def body(self) -> None:
