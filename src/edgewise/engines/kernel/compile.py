@@ -38,6 +38,7 @@ from edgewise.engines.kernel import (
 )
 from edgewise.engines.kernel.api import KernelStats, OutRow, Run
 from edgewise.engines.kernel.bodies import bodies
+from edgewise.engines.kernel.carry import carry_state
 from edgewise.engines.kernel.feed_code import write_feeder
 from edgewise.engines.kernel.index_code import (
     Filters,
@@ -47,6 +48,7 @@ from edgewise.engines.kernel.index_code import (
     write_index,
 )
 from edgewise.engines.kernel.join_code import JoinQuery
+from edgewise.engines.kernel.layout import Layout, layout_of
 from edgewise.engines.kernel.order import HELD, Order
 from edgewise.engines.kernel.page import TAP, Page
 from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, keys_of_pair, pair_of
@@ -115,11 +117,13 @@ class Compiled:
         source: str,
         feeders: dict[str, Any],
         rt: Runtime,
+        layout: Layout,
         mark: bytes,
         by_key: int | None = None,
     ) -> None:
         self.app = app
         self.source = source
+        self.layout = layout
         self.stats = KernelStats(faults=rt.faults, reasons=rt.reasons, dropped=rt.dropped)
         self._feeders = feeders
         self._rt = rt
@@ -255,11 +259,14 @@ class Compiled:
         self.stats.keys = len(held)
         return out
 
-    def _restore_cell(self, states: Iterable[tuple[bytes, bytes]]) -> None:
+    def _restore_cell(
+        self, states: Iterable[tuple[bytes, bytes]], *, any_plan: bool = False
+    ) -> None:
         held, order = self._cell()
+        mark = None if any_plan else self._mark
         for key_bytes, data in states:
             [key] = snapshot.unpack_key(key_bytes)
-            held[key] = snapshot.unpack(self._mark, data)
+            held[key] = snapshot.unpack(mark, data)
         if order is not None:
             waiting = [(one[0], key) for key, ones in held.items() for one in ones]
             order.extend(sorted(waiting, key=itemgetter(0)))
@@ -275,14 +282,50 @@ class Compiled:
         for key_bytes, data in states:
             key = snapshot.unpack_key(key_bytes)
             if key == HELD:
-                assert self._order is not None
-                self._order.restore(snapshot.unpack(self._mark, data))
+                self._hold(snapshot.unpack(self._mark, data))
                 continue
             clock, *state = snapshot.unpack(self._mark, data)
             if clock is not None:
                 rt.now = max(rt.now, clock)
             rt.keys[key] = rt.root = state
             rt.restored(state)
+        self.stats.keys = len(rt.keys)
+
+    def _hold(self, waiting: list[Any]) -> None:
+        """What waits goes on waiting; where nothing is late any more, until time next moves."""
+        if self._order is None:
+            self._order = Order(self.app, self.stats)
+        self._order.restore(waiting)
+
+    def carry(self, old: Layout, states: Iterable[tuple[bytes, bytes]], clock: int) -> None:
+        """Into a fresh kernel, from another plan's: what both plans have goes on, the rest is new.
+
+        `clock` is the app's time. May be called for several old fragments, one after the other.
+        """
+        rt, new = self._rt, self.layout
+        rt.now = max(rt.now, clock - (self._order.lag_ms if self._order is not None else 0))
+        if old.alike(new) and set(old.names) & set(new.names):
+            self._carry(old, states)
+        if not rt.keyed and () not in rt.keys:
+            rt.state(())
+
+    def _carry(self, old: Layout, states: Iterable[tuple[bytes, bytes]]) -> None:
+        rt, new = self._rt, self.layout
+        if self._by_key is not None:
+            if old.cells == new.cells:
+                self._restore_cell(states, any_plan=True)
+                rt.dirty.update(self._cell()[0])
+            return
+        for key_bytes, data in states:
+            key = snapshot.unpack_key(key_bytes)
+            if key == HELD:
+                self._hold(snapshot.unpack(None, data))
+                continue
+            then, *state = snapshot.unpack(None, data)
+            rt.now = max(rt.now, then or 0)
+            carry_state(rt, old, state, new, key)
+            if rt.keyed:
+                rt.dirty.add(key)
         self.stats.keys = len(rt.keys)
 
 
@@ -304,9 +347,9 @@ def compile_kernel(
     exec(compile(source, f"<kernel {fragment.name}>", "exec"), space)  # noqa: S102  our own text
     feeders = space["build"](rt)
     lateness = tuple((s.name, s.lateness_ms) for s in app.streams if s.lateness_ms is not None)
-    stores = tuple(s for s in app.stores if fragment.holds(s.name))
-    mark = snapshot.fingerprint((page.queries, fragment.keys, page.by_key, *lateness, *stores))
-    return Compiled(app, source, feeders, rt, mark, page.by_key)
+    layout = layout_of(page, fragment)
+    mark = snapshot.fingerprint((layout.cells, layout.nodes, layout.inside, layout.keys, lateness))
+    return Compiled(app, source, feeders, rt, layout, mark, page.by_key)
 
 
 def _keeps_the_key(page: Page) -> bool:
@@ -326,6 +369,7 @@ def write_page(page: Page) -> str:
         write_stores(page)
         codes = {q.name: _query(page, q) for q in page.queries}
         for code in codes.values():
+            page.own(f"query {code.query.name}")
             code.write()
         for scope in page.scopes.values():
             if scope.partition is not None and not _keeps_keys(codes, scope.partition.name):

@@ -28,8 +28,7 @@ Held = tuple[int, int, str, int, int, tuple[Any, ...]]  # time to go, offset, st
 
 class Order:
     def __init__(self, app: App, stats: KernelStats) -> None:
-        assert app.lateness_ms is not None
-        self.lag_ms = app.lateness_ms
+        self.lag_ms = app.lateness_ms or 0
         self.floor = 0  # no event is handed on at a time before this
         self._allowed = {s.name: s.lateness_ms for s in app.streams}
         self._told = {s.name[1:]: s.name for s in app.streams if s.name.startswith("!")}

@@ -39,9 +39,12 @@ class Scope:
     partition: Partition | None = None
     fresh: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)  # of each cell, by name
+    owner: str = ""  # of the cells made now
 
     def cell(self, fresh: str) -> int:
         self.fresh.append(fresh)
+        self.owners.append(self.owner)
         return FIRST_CELL + len(self.fresh) - 1
 
     @property
@@ -72,12 +75,19 @@ class Page:
             if any(q.partition == partition.name for q in self.queries):
                 self.scopes[partition.name] = Scope(f"p{n}", partition)
         self.timers: list[str] = []
+        self.timer_owners: list[str] = []
         self.stores: dict[str, int] = {}  # tables, named windows, aggregations: their root cell
         self.by_key: int | None = None  # the cell whose keys are the fragment's own
         self.readers_of_text: dict[str, Any] = {}  # of conditions that events bring, by name
 
+    def own(self, owner: str) -> None:
+        """What is written from here on, cells and timers, belongs to this owner."""
+        for scope in self.scopes.values():
+            scope.owner = owner
+
     def node(self, on_timer: str) -> int:
         self.timers.append(on_timer)
+        self.timer_owners.append(self.root.owner)
         return len(self.timers) - 1
 
     @property

@@ -22,6 +22,7 @@ def write_partition(page: Page, scope: Scope, entries: Callable[[Query, str], li
     """`entries` gives the functions of a query that take a chunk of a stream."""
     w, partition, name = page.writer, scope.partition, scope.name
     assert partition is not None
+    page.own(f"partition {partition.name}")
     queries = [q for q in page.queries if q.partition == partition.name]
     cell = page.root.cell("{}")
     inner = [s for s in page.read() if any(s in streams_of(q.input) for q in queries)]
@@ -44,7 +45,6 @@ def _instance(page: Page, scope: Scope, cell: int) -> None:
     w, name, partition = page.writer, scope.name, scope.partition
     assert partition is not None
     w.line()
-    w.line(f"rt.nested.append({cell})")
     limits = partition.state or StateLimit()
     idle, limit = limits.idle_ms, limits.limit
     seen = scope.cell("0") if idle is not None else 0
@@ -67,6 +67,7 @@ def _instance(page: Page, scope: Scope, cell: int) -> None:
         if idle is not None:
             w.line(f"S[{seen}] = rt.now")
         w.line("return S")
+    w.line(f"rt.nested[{cell}] = {name}_instance")
     if partition.state is not None:
         with w.block(f"def {name}_free(root, key)"):
             w.line(f"root[{cell}].pop(key)[0].clear()")

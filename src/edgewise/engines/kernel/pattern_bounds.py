@@ -31,7 +31,9 @@ PRUNE_AFTER_MS = 60_000
 
 
 class Bounds:
-    """Its cell, behind those of the elements, holds the timer that watches, or None."""
+    """Its cell, behind those of the elements, holds the timer that watches, without the number of
+    the operator, or None.
+    """
 
     def __init__(
         self,
@@ -58,17 +60,21 @@ class Bounds:
             return
         cell = state[self.machine.cell][-1]
         if next(self._waiting(state), None) is None:
-            if cell[0] is not None:
-                self.rt.disarm(state, cell[0])
-                cell[0] = None
+            self._look_away(state)
         elif cell[0] is None or ts + self.span < cell[0][0]:
             self._watch(state, ts + self.span)
 
     def _watch(self, state: State, due: int) -> None:
+        self._look_away(state)
+        due, offset, _, n = self.rt.arm(state, self.machine.node, due, payload=SWEEP)
+        state[self.machine.cell][-1][0] = (due, offset, n)
+
+    def _look_away(self, state: State) -> None:
         cell = state[self.machine.cell][-1]
         if cell[0] is not None:
-            self.rt.disarm(state, cell[0])
-        cell[0] = self.rt.arm(state, self.machine.node, due, payload=SWEEP)
+            due, offset, n = cell[0]
+            self.rt.disarm(state, (due, offset, self.machine.node, n))
+            cell[0] = None
 
     def sweep(self, state: State, due: int) -> None:
         state[self.machine.cell][-1][0] = None

@@ -49,7 +49,8 @@ class Runtime:
         self.nodes: list[OnTimer] = []
         self.created: Callable[[State], None] = lambda _state: None
         self.idle: dict[int, Callable[[Any], bool]] = {}  # cells that know when they are as new
-        self.nested: list[int] = []  # cells that hold a dict of states: partitions
+        # Cells that hold a dict of states: partitions, with what makes one for a key.
+        self.nested: dict[int, Callable[[State, Any], State]] = {}
         self.root: State = []  # state of the key at hand, outside partitions
         self.faults: dict[str, int] = {}
         self.dropped: dict[str, int] = {}  # matches of a query, keys of a partition
@@ -100,10 +101,18 @@ class Runtime:
     def disarm(self, state: State, timer: Timer) -> None:
         state[TIMERS].pop(timer, None)
 
+    def past(self, timer: Timer) -> None:
+        """Timers armed from here on are told apart from this one."""
+        self._n = max(self._n, timer[3])
+
+    def put_back(self, state: State, timer: Timer, payload: Any) -> None:
+        state[TIMERS][timer] = payload
+        heappush(self.heap, (*timer, state))
+
     def rearm(self, state: State) -> None:
         """After a restore: put the timers of a state, and of those inside it, back."""
         for timer in state[TIMERS]:
-            self._n = max(self._n, timer[3])
+            self.past(timer)
             heappush(self.heap, (*timer, state))
 
     def restored(self, state: State) -> None:

@@ -15,12 +15,16 @@ from edgewise.plan.nodes import EventType, NamedWindow, Trigger
 def write_stores(page: Page) -> None:
     app, holds = page.app, page.fragment.holds
     for table in (t for t in app.tables if holds(t.name)):
+        page.own(f"table {table.name}")
         write_table(page, table)
     for window in (w for w in app.windows if holds(w.name)):
+        page.own(f"window {window.name}")
         _named_window(page, window)
     for aggregation in (a for a in app.aggregations if holds(a.name)):
+        page.own(f"aggregation {aggregation.name}")
         write_aggregation(page, aggregation)
     for trigger in (t for t in app.triggers if holds(t.name)):
+        page.own(f"trigger {trigger.name}")
         _trigger(page, trigger)
 
 

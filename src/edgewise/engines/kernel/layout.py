@@ -1,0 +1,147 @@
+"""Who owns which part of a kernel's state, by definition and not by place in the app.
+
+Every query, store and partition has an id made of what it is defined as: its text without its
+place, the shapes of what it reads, and the shape of the state it keeps. Where two plans have an
+owner of the same id, its state means the same in both and can be carried from one to the other;
+whoever changed in any of these has another id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from edgewise.engines.kernel import snapshot
+from edgewise.engines.kernel.page import Page
+from edgewise.errors import Span
+from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import Query, streams_of
+
+Keys = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Ids of the owners: of each cell, of each timer, of each cell inside a partition."""
+
+    keys: Keys
+    by_key: bool
+    cells: tuple[str, ...]
+    nodes: tuple[str, ...]
+    inside: dict[str, tuple[str, ...]]
+    names: dict[str, str]  # id -> what the app calls it, also of those without state
+
+    def alike(self, other: Layout) -> bool:
+        """States of one key in one are states of that key in the other."""
+        return (self.keys, self.by_key) == (other.keys, other.by_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of queries, stores and partitions from one plan to the next, by name."""
+
+    kept: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = (
+            ("kept", self.kept),
+            ("changed, begins anew", self.changed),
+            ("new", self.added),
+            ("gone", self.removed),
+        )
+        return "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
+
+
+def compare(old: Iterable[Layout], new: Iterable[Layout]) -> Change:
+    before = {i: layout for layout in old for i in layout.names}
+    after = {i: layout for layout in new for i in layout.names}
+    kept = [i for i, mine in after.items() if i in before and before[i].alike(mine)]
+    was = {before[i].names[i] for i in before if i not in kept}
+    now = {after[i].names[i] for i in after if i not in kept}
+    return Change(
+        tuple(after[i].names[i] for i in kept),
+        tuple(sorted(now & was)),
+        tuple(sorted(now - was)),
+        tuple(sorted(was - now)),
+    )
+
+
+def layout_of(page: Page, fragment: Fragment) -> Layout:
+    """Of a page that is written."""
+    ids: dict[str, str] = {}
+    for owner in _owners(page):
+        definition = snapshot.fingerprint((_definition(page, owner), _shape(page, owner)))
+        base = definition.hex()
+        same = sum(i.split("#")[0] == base for i in ids.values())
+        ids[owner] = f"{base}#{same}" if same else base
+    return Layout(
+        fragment.keys,
+        page.by_key is not None,
+        tuple(ids[o] for o in page.root.owners),
+        tuple(ids[o] for o in page.timer_owners),
+        {
+            ids[f"partition {name}"]: tuple(ids[o] for o in scope.owners)
+            for name, scope in page.scopes.items()
+            if name
+        },
+        {i: owner for owner, i in ids.items()},
+    )
+
+
+def _owners(page: Page) -> list[str]:
+    app = page.app
+    found = [f"query {q.name}" for q in page.queries]
+    found += [f"partition {name}" for name in page.scopes if name]
+    found += [f"table {t.name}" for t in app.tables]
+    found += [f"window {w.name}" for w in app.windows]
+    found += [f"aggregation {a.name}" for a in app.aggregations]
+    return [*found, *(f"trigger {t.name}" for t in app.triggers)]
+
+
+def _definition(page: Page, owner: str) -> object:
+    kind, name = owner.split(" ", 1)
+    app = page.app
+    match kind:
+        case "query":
+            query = next(q for q in page.queries if q.name == name)
+            return _query(page, query)
+        case "partition":
+            return _partition(page, name)
+        case "table":
+            return app.table(name)
+        case "window":
+            return app.window(name)
+        case "aggregation":
+            found = next(a for a in app.aggregations if a.name == name)
+            return found, page.schema(found.input.stream)
+        case _:
+            return next(t for t in app.triggers if t.name == name)
+
+
+def _query(page: Page, query: Query) -> object:
+    bare = replace(query, name="", span=Span(1, 1), partition="")
+    reads = [page.schema(n, query.partition) for n in streams_of(query.input)]
+    return bare, reads, _partition(page, query.partition) if query.partition else None
+
+
+def _partition(page: Page, name: str) -> object:
+    found = page.app.partition(name)
+    assert found is not None
+    return found.keys, found.state, [page.schema(k.stream) for k in found.keys]
+
+
+def _shape(page: Page, owner: str) -> list[str]:
+    """How the cells of an owner look when new, without the names of this page."""
+    own = {page.query_name(q): "q" for q in page.queries if owner == f"query {q.name}"}
+    texts = []
+    for place, scope in enumerate(page.scopes.values()):
+        for text, mine in zip(scope.fresh, scope.owners, strict=True):
+            if mine == owner:
+                plain = text
+                for name, short in own.items():
+                    plain = plain.replace(name, short)
+                texts.append(f"{'inside' if place else 'root'} {plain}")
+    return texts
