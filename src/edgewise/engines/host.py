@@ -159,12 +159,12 @@ def run_part(job: Job, part: int, batches: Iterable[Any]) -> Any:
     seen: list[Any] = []
     source = iter(whole_chunks(batches))
     try:
-        _feed(kernel, job, _remembered(source, seen))
+        feed(kernel, job, _remembered(source, seen))
     except EdgewiseError:
         raise
     except Exception:  # noqa: BLE001  whatever an event broke, the others are to be processed
         kernel, before = fresh(job, part, guarded=True), [0] * len(names)
-        _feed(kernel, job, itertools.chain(seen, source))
+        feed(kernel, job, itertools.chain(seen, source))
     counts = [_count(kernel, *name) - old for name, old in zip(names, before, strict=True)]
     _tell_faults(kernel, dict(zip(names, counts, strict=True)))
     if not job.fragment.stateless:
@@ -182,7 +182,8 @@ def _tell_faults(kernel: Compiled, counts: Mapping[tuple[str, str], int]) -> Non
             logger.warning("stream %s: %d events failed and were dropped: %s", stream, count, why)
 
 
-def _feed(kernel: Compiled, job: Job, batches: Iterable[Any]) -> None:
+def feed(kernel: Compiled, job: Job, batches: Iterable[Any]) -> None:
+    """A part of a batch, in order; then time moves to the end of the batch."""
     at = 0
     for batch in batches:
         for run, chunk in runs(job, batch):

@@ -53,6 +53,12 @@ class Inputs:
     def earliest(self) -> Offsets:
         return {stream: self.reader(stream).earliest() for stream in self.paths}
 
+    def known(self, offsets: Offsets) -> Offsets:
+        """Offsets written down by another plan: a stream it did not read begins at its first."""
+        if set(offsets) == set(self.paths):
+            return offsets
+        return {s: offsets.get(s, first) for s, first in self.earliest().items()}
+
     def heads(self) -> Offsets:
         return {stream: self.reader(stream).head().offset for stream in self.paths}
 

@@ -15,12 +15,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.engines.host import Cut, Job, append, by_stream, only, run_part
+from edgewise.engines.carry import settle, state_root
+from edgewise.engines.host import Cut, Job, append, by_stream, feed, only, run_part
 from edgewise.engines.inputs import Inputs
+from edgewise.engines.kernel.compile import Compiled, compile_kernel
 from edgewise.engines.progress import Progress
 from edgewise.errors import StateError
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
+from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.keys import split
 from edgewise.plan.rules.order import rewrite
@@ -28,6 +31,7 @@ from edgewise.plan.rules.projection import reads
 
 STEP_ROWS_MAX = 20_000
 STEPS_KEPT = 4
+REBUILD_ROWS_MAX = 10_000_000  # of history read again when a plan changes; beyond, it begins anew
 
 
 class LiveApp:
@@ -49,11 +53,19 @@ class LiveApp:
         self.inputs = Inputs({s.name: str(logs[s.name]) for s in app.inputs})
         self.writers = writers
         self.checkpoint = checkpoint
-        self.state = str(checkpoint / "state")
         self.progress = Progress()
         self._steps = checkpoint / "steps"
         self._steps.mkdir(parents=True, exist_ok=True)
-        self._last = self._recover()
+        written = self._written_down()
+        last = None if written is None else (written.batch_id - 1, written.clock_start)
+
+        def rebuild(fragment: Fragment) -> Compiled | None:
+            assert written is not None
+            return self._rebuild(fragment, written.start)
+
+        self.home = settle(app, self.fragments, checkpoint, last, rebuild)
+        self.state = str(checkpoint / "state")
+        self._last = self._recover(written)
 
     def step(self, timeout_s: float) -> int:
         """Waits for news, computes them, answers how many events they were."""
@@ -90,7 +102,7 @@ class LiveApp:
                 fragment=fragment,
                 version=cut.batch_id,
                 clock=cut.clock,
-                state_root=f"{self.state}/0/{fragment.name}",
+                state_root=state_root(self.home.state, fragment),
                 streams=tuple(self.inputs.paths),
                 reads=self._reads[fragment.name],
             )
@@ -104,19 +116,42 @@ class LiveApp:
         self.progress.batch(cut, count, phases)
         self._last = cut
 
-    def _recover(self) -> Cut:
-        """The last step, done again: it may have been cut off anywhere."""
+    def _written_down(self) -> Cut | None:
+        """The last step, as it was begun."""
         for rest in self._steps.glob("*.tmp"):
             rest.unlink(missing_ok=True)
         numbers = sorted(int(p.stem) for p in self._steps.glob("*.json"))
         if not numbers:
+            return None
+        return Cut(**json.loads((self._steps / f"{numbers[-1]}.json").read_text()))
+
+    def _recover(self, written: Cut | None) -> Cut:
+        """The last step, done again: it may have been cut off anywhere."""
+        if written is None:
             earliest = self.inputs.earliest()
             clock = self.inputs.clock(earliest)
             return Cut(-1, earliest, earliest, clock, clock)
-        found = json.loads((self._steps / f"{numbers[-1]}.json").read_text())
-        last = Cut(**found)
+        start, end = (self.inputs.known(dict(o)) for o in (written.start, written.end))
+        last = dataclasses.replace(written, start=start, end=end)
         self._compute(last)
         return last
+
+    def _rebuild(self, fragment: Fragment, last: Mapping[str, int]) -> Compiled | None:
+        """A fragment fed with all that the log still has up to here."""
+        at = self.inputs.earliest()
+        until = self.inputs.known(dict(last))
+        if sum(until.values()) - sum(at.values()) > REBUILD_ROWS_MAX:
+            return None
+        kernel = compile_kernel(self.app, fragment)
+        job = Job(self.app, fragment, 0, 0, "", tuple(self.inputs.paths))
+        clock = self.inputs.clock(at)
+        while at != until:
+            end = self.inputs.cut(at, until, STEP_ROWS_MAX)
+            table = self.inputs.table(at, end, clock)
+            at, clock = end, max(clock, self.inputs.clock(end))
+            feed(kernel, dataclasses.replace(job, clock=clock), only(table, job).to_batches())
+            kernel.take_tuples()
+        return kernel
 
     def _write_down(self, cut: Cut) -> None:
         """A step is written down once: of two engines that do not know of each other, one ends."""

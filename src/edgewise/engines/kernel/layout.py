@@ -9,6 +9,7 @@ whoever changed in any of these has another id.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from edgewise.engines.kernel import snapshot
@@ -31,6 +32,20 @@ class Layout:
     inside: dict[str, tuple[str, ...]]
     names: dict[str, str]  # id -> what the app calls it, also of those without state
 
+    def only(self, ids: AbstractSet[str]) -> Layout:
+        """The same places, as if only these owners had anything in them."""
+
+        def these(owners: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(owner if owner in ids else "" for owner in owners)
+
+        return replace(
+            self,
+            cells=these(self.cells),
+            nodes=these(self.nodes),
+            inside={i: these(owners) for i, owners in self.inside.items() if i in ids},
+            names={i: name for i, name in self.names.items() if i in ids},
+        )
+
     def alike(self, other: Layout) -> bool:
         """States of one key in one are states of that key in the other."""
         return (self.keys, self.by_key) == (other.keys, other.by_key)
@@ -41,6 +56,7 @@ class Change:
     """What became of queries, stores and partitions from one plan to the next, by name."""
 
     kept: tuple[str, ...] = ()
+    rebuilt: tuple[str, ...] = ()  # the same, but kept by other keys: read again from the log
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -48,6 +64,7 @@ class Change:
     def __str__(self) -> str:
         parts = (
             ("kept", self.kept),
+            ("rebuilt from the log", self.rebuilt),
             ("changed, begins anew", self.changed),
             ("new", self.added),
             ("gone", self.removed),
@@ -55,14 +72,19 @@ class Change:
         return "; ".join(f"{word}: {', '.join(names)}" for word, names in parts if names)
 
 
-def compare(old: Iterable[Layout], new: Iterable[Layout]) -> Change:
+def compare(
+    old: Iterable[Layout], new: Iterable[Layout], rebuilt: AbstractSet[str] = frozenset()
+) -> Change:
+    """`rebuilt` are ids whose state was made again from history."""
     before = {i: layout for layout in old for i in layout.names}
     after = {i: layout for layout in new for i in layout.names}
     kept = [i for i, mine in after.items() if i in before and before[i].alike(mine)]
-    was = {before[i].names[i] for i in before if i not in kept}
-    now = {after[i].names[i] for i in after if i not in kept}
+    same = {*kept, *rebuilt}
+    was = {before[i].names[i] for i in before if i not in same}
+    now = {after[i].names[i] for i in after if i not in same}
     return Change(
         tuple(after[i].names[i] for i in kept),
+        tuple(sorted(after[i].names[i] for i in rebuilt if i not in kept)),
         tuple(sorted(now & was)),
         tuple(sorted(now - was)),
         tuple(sorted(was - now)),

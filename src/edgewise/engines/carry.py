@@ -1,0 +1,136 @@
+"""Kept state when the app changes: a checkpoint of one plan becomes that of the next.
+
+    <checkpoint>/plan.json        which plan the state belongs to: its number, its layouts
+    <checkpoint>/state/<n>/       the state under plan n, by fragment
+
+An engine asks for its state directory whenever it starts. Where the plan is another than the one
+written down, the states of the last version are carried into new files, then the plan is replaced
+in one step, then the old files go: a crash at any point leaves one of the two.
+
+A query that stayed the same may get other keys from its new neighbours, or lose them. Its state
+cannot be carried then; it is built again from the log.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from edgewise.engines.kernel.compile import Compiled, compile_kernel
+from edgewise.engines.kernel.layout import Change, Layout, compare
+from edgewise.engines.state import StateStore
+from edgewise.errors import StateError
+from edgewise.log.files import sync_directory
+from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import App
+
+PART = 0
+# The state of a fragment as of the last version, from history; None where that is too long.
+Rebuild = Callable[[Fragment], Compiled | None]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    generation: int
+    layouts: dict[str, Layout]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where the state of the running plan is, and what became of the one before, if it changed."""
+
+    state: Path
+    change: Change | None = None
+
+
+def settle(
+    app: App,
+    fragments: Sequence[Fragment],
+    checkpoint: Path,
+    last: tuple[int, int] | None,
+    rebuild: Rebuild,
+) -> Home:
+    """`last` is the version that will be asked for first, and the app's time then."""
+    layouts = {f.name: compile_kernel(app, f).layout for f in fragments}
+    old = _read(checkpoint)
+    if old is None or old.layouts == layouts:
+        if old is None:
+            _write(checkpoint, Plan(0, layouts))
+        return Home(_state(checkpoint, old.generation if old else 0))
+    new = Plan(old.generation + 1, layouts)
+    source, target = _state(checkpoint, old.generation), _state(checkpoint, new.generation)
+    shutil.rmtree(target, ignore_errors=True)  # of a change that was cut off
+    again: set[str] = set()
+    for fragment in fragments:
+        if last is None or last[0] < 0 or fragment.stateless:
+            continue
+        version, clock = last
+        kernel = compile_kernel(app, fragment)
+        _carry(kernel, source, old.layouts, last)
+        lost = _lost(old.layouts, layouts[fragment.name])
+        if lost and (built := rebuild(fragment)) is not None:
+            kernel.carry(built.layout.only(lost), _states(built), clock)
+            again |= lost
+        StateStore(state_root(target, fragment), PART).start_from(version, dict(_states(kernel)))
+    _write(checkpoint, new)
+    shutil.rmtree(source, ignore_errors=True)
+    return Home(target, compare(old.layouts.values(), layouts.values(), again))
+
+
+def state_root(state: Path, fragment: Fragment | str) -> str:
+    """Where the state of a fragment is; the engine that runs in one process has one part."""
+    return str(state / (fragment if isinstance(fragment, str) else fragment.name))
+
+
+def _lost(old: Mapping[str, Layout], new: Layout) -> set[str]:
+    """Owners that stayed the same in another house."""
+    return {i for was in old.values() if not was.alike(new) for i in was.names if i in new.names}
+
+
+def _states(kernel: Compiled) -> list[tuple[bytes, bytes]]:
+    return [(key, state) for key, state in kernel.changed() if state is not None]
+
+
+def _carry(
+    kernel: Compiled, source: Path, layouts: Mapping[str, Layout], last: tuple[int, int]
+) -> None:
+    """From all that hold something of it."""
+    version, clock = last
+    for name, layout in layouts.items():
+        if not layout.alike(kernel.layout) or not set(layout.names) & set(kernel.layout.names):
+            continue
+        store = StateStore(state_root(source, name), PART)
+        if store.versions():
+            kernel.carry(layout, store.load(version).items(), clock)
+
+
+def _state(checkpoint: Path, generation: int) -> Path:
+    return checkpoint / "state" / str(generation)
+
+
+def _read(checkpoint: Path) -> Plan | None:
+    path = checkpoint / "plan.json"
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Plan)
+    except msgspec.DecodeError as why:
+        raise StateError(
+            f"{path} is torn ({why}); remove the checkpoint directory to start from the log"
+        ) from why
+
+
+def _write(checkpoint: Path, plan: Plan) -> None:
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    path = checkpoint / "plan.json"
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with temporary.open("wb") as file:
+        file.write(msgspec.json.encode(plan))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_directory(checkpoint)

@@ -1,0 +1,156 @@
+"""An app changes under a checkpoint: between two steps, after a crash, and twice in a row."""
+
+import random
+
+import pytest
+
+from edgewise.engines import host
+from edgewise.engines.live import LiveApp
+from edgewise.errors import StateError
+from edgewise.event.event import Event
+from edgewise.lang import compile_app
+from edgewise.log.segment import SegmentWriter
+from edgewise.node.layout import Layout
+from edgewise.node.replay import _load, rows_of
+
+HEAD = "define stream S (k string, v int); define stream T (k string, v int);\n"
+SUMS = "@info(name='sums') from S select k, sum(v) as s group by k insert into Sums;\n"
+PAIRS = (
+    "@info(name='pairs') from every e1=S -> e2=T[k == e1.k] within 1 sec "
+    "select e1.v as a, e2.v as b insert into Pairs;\n"
+)
+COUNT = "@info(name='count') from S select count() as n insert into Counts;\n"
+ODD = "@info(name='odd') from T[v % 2 == 1] select k, v insert into Odd;\n"
+PLANS = [
+    SUMS + PAIRS,
+    ODD + SUMS + COUNT + PAIRS,
+    COUNT + PAIRS.replace("1 sec", "2 sec"),
+    SUMS,
+    ODD + SUMS + PAIRS,
+]
+
+
+def events(seed, count=60):
+    dice, now = random.Random(seed), 1000
+    made = []
+    for _ in range(count):
+        now += dice.choice([0, 10, 300])
+        row = (dice.choice("abc"), dice.randint(0, 9))
+        made.append(Event(dice.choice("ST"), now, row))
+    return made
+
+
+class Running:
+    """A live app whose text may change; its writers are those of the plan at hand."""
+
+    def __init__(self, tmp_path, made):
+        self.layout = Layout(tmp_path)
+        self.writers = {}
+        self.live = None
+        _load(compile_app(HEAD + SUMS + ODD).app, made, self.layout)
+
+    def take(self, text):
+        self.stop()
+        self.app = compile_app(HEAD + text).app
+        for s in self.app.outputs:
+            self.writers[s.name] = SegmentWriter.open(self.layout.log(s.name), s.schema)
+        self.live = LiveApp(
+            self.app,
+            logs={s.name: self.layout.log(s.name) for s in self.app.inputs},
+            writers=self.writers,
+            checkpoint=self.layout.checkpoint("app"),
+            rows_max=5,
+        )
+        return self.live.home.change
+
+    def stop(self):
+        for part in (*self.writers.values(), *([self.live] if self.live else [])):
+            part.close()
+        self.writers, self.live = {}, None
+
+    def rows(self, stream):
+        schema = self.app.stream(stream).schema
+        return [(e.ts, e.data) for e in rows_of(self.layout.log(stream), schema)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("lost", [False, True])
+def test_sums_do_not_notice_what_changes_around_them(tmp_path, monkeypatch, seed, lost):
+    """Every few steps the plan becomes another one, that also sums; with or without memory."""
+    made, dice = events(seed), random.Random(seed)
+    running = Running(tmp_path, made)
+    running.take(SUMS + PAIRS)
+    plans = [p for p in PLANS if SUMS in p]
+    while running.live.step(0):
+        if dice.random() < 0.3:
+            if lost:
+                monkeypatch.setattr(host, "_LIVE", host.LiveKernels())
+            running.take(dice.choice(plans))
+    found = running.rows("Sums")
+    running.stop()
+    totals, expected = {}, []
+    for e in made:
+        if e.stream == "S":
+            totals[e.data[0]] = totals.get(e.data[0], 0) + e.data[1]
+            expected.append((e.ts, (e.data[0], totals[e.data[0]])))
+    assert found == expected
+
+
+def test_the_change_is_told_and_what_changed_begins_anew(tmp_path):
+    running = Running(tmp_path, events(3, 40))
+    assert running.take(PLANS[0]) is None
+    for _ in range(3):
+        running.live.step(0)
+    change = running.take(PLANS[1])
+    assert set(change.rebuilt) == {"query sums", "query pairs"}  # they had keys, count has none
+    assert change.added == ("query count", "query odd")
+    running.live.step(0)
+    change = running.take(PLANS[2])
+    assert change.changed == ("query pairs",)
+    assert change.removed == ("query odd", "query sums")
+    while running.live.step(0):
+        pass
+    counts = [n for _, (n,) in running.rows("Counts")]
+    assert counts == list(range(1, len(counts) + 1))
+    assert running.take(PLANS[2]) is None
+    kept = running.layout.checkpoint("app") / "state"
+    assert [p.name for p in kept.iterdir()] == ["2"]
+    running.stop()
+
+
+def test_a_change_that_was_cut_off_is_made_again(tmp_path, monkeypatch):
+    running = Running(tmp_path, events(4, 40))
+    running.take(PLANS[0])
+    for _ in range(4):
+        running.live.step(0)
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("edgewise.engines.carry._write", crash)
+        with pytest.raises(KeyboardInterrupt):
+            running.take(ODD + PLANS[0])
+    running.stop()
+    assert "query sums" in running.take(ODD + PLANS[0]).kept
+    while running.live.step(0):
+        pass
+    last = {}
+    for _, (key, total) in running.rows("Sums"):
+        last[key] = total
+    running.stop()
+    expected = {}
+    for e in events(4, 40):
+        if e.stream == "S":
+            expected[e.data[0]] = expected.get(e.data[0], 0) + e.data[1]
+    assert last == expected
+
+
+def test_a_torn_plan_is_refused(tmp_path):
+    running = Running(tmp_path, events(5, 10))
+    running.take(PLANS[0])
+    running.stop()
+    (running.layout.checkpoint("app") / "plan.json").write_bytes(b"{")
+    with pytest.raises(StateError, match=r"plan.json is torn"):
+        running.take(PLANS[0])
+    running.stop()
