@@ -202,6 +202,16 @@ def handlers_of(query_input: QueryInput) -> tuple[Handler, ...]:
             return tuple(h for leaf in state_leaves(query_input.state) for h in leaf.handlers)
 
 
+def windows_of(query_input: QueryInput) -> tuple[Window, ...]:
+    match query_input:
+        case StreamInput():
+            return () if query_input.window is None else (query_input.window,)
+        case JoinInput():
+            return (*windows_of(query_input.left.input), *windows_of(query_input.right.input))
+        case StateInput():
+            return ()
+
+
 def slots_of(query_input: QueryInput) -> dict[str, str]:
     """The stream (or store) behind each slot."""
     match query_input:

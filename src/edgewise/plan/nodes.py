@@ -8,7 +8,7 @@ this file holds what is made of them and is the one to import from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edgewise.errors import Span
 from edgewise.event.schema import Schema
@@ -38,6 +38,7 @@ from edgewise.plan.inputs import (
     slots_of,
     state_leaves,
     streams_of,
+    windows_of,
 )
 from edgewise.plan.outputs import (
     DeleteFrom,
@@ -105,6 +106,7 @@ __all__ = [
     "slots_of",
     "state_leaves",
     "streams_of",
+    "windows_of",
 ]
 
 
@@ -182,7 +184,7 @@ class Partition:
     streams: tuple[Stream, ...] = ()
     state: StateLimit | None = None
     annotations: tuple[Annotation, ...] = ()
-    span: Span = Span(1, 1)  # of its keys
+    span: Span = field(default=Span(1, 1), compare=False)  # of its keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ from edgewise.plan.scripts import Script
 TRIGGERED = (Attribute("triggered_time", AttrType.LONG),)
 ERROR = Attribute("_error", AttrType.OBJECT)
 AGG_TIMESTAMP = Attribute("AGG_TIMESTAMP", AttrType.LONG)
-SCRIPT_ARGS_MAX = 64
 LANGUAGES = ("python",)
 DURATIONS = ("sec", "min", "hour", "day", "month", "year")
 _SPELLED = {"second": "sec", "minute": "min"}

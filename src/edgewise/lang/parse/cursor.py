@@ -6,13 +6,15 @@ whoever walks the tree later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from edgewise.lang.report import Refused, Report, nearest
 from edgewise.lang.source import At
 from edgewise.lang.tokens import Kind, Token
+
+T = TypeVar("T")
 
 NESTING_MAX = 60  # an author's deepest is about ten; generated code may nest 200, Python 1000
 
@@ -42,10 +44,6 @@ class Cursor:
 
     def peek(self, ahead: int = 1) -> Token:
         return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
-
-    def back_to(self, index: int) -> None:
-        self.index = index
-        self.token = self.tokens[index]
 
     def since(self, start: int) -> At:
         """From an offset to the end of the last token taken."""
@@ -111,6 +109,13 @@ class Cursor:
         if len(self.token.value) > 9:
             self.report.fail(self.token.at, f"{what} is too large")
         return int(self.advance().value)
+
+    def listed(self, read: Callable[[], T]) -> tuple[T, ...]:
+        """One or more, with commas between."""
+        found = [read()]
+        while self.take_op(","):
+            found.append(read())
+        return tuple(found)
 
     # Failing and going on.
 

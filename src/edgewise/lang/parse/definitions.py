@@ -45,11 +45,9 @@ class Definitions(Queries):
         name = self.stream_name(f"the name of the {what}")
         self.mark("shape")
         self.expect_op("(")
-        columns = [self._column()]
-        while self.take_op(","):
-            columns.append(self._column())
+        columns = self.listed(self._column)
         self.expect_op(")")
-        return name, tuple(columns)
+        return name, columns
 
     def _column(self) -> Column:
         start = self.token.start

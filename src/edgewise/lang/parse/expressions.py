@@ -204,17 +204,15 @@ class Expressions(Cursor):
         if self.take_op(":"):
             namespace, name = name, self.expect_name("the name of a function").value
         self.expect_op("(")
-        args: list[Expression] = []
+        args: tuple[Expression, ...] = ()
         star = False
         if self.at_op("*") and self.peek().value == ")":
             self.advance()
             star = True
         elif not self.at_op(")"):
-            args.append(self.expression())
-            while self.take_op(","):
-                args.append(self.expression())
+            args = self.listed(self.expression)
         self.expect_op(")")
-        return Call(name, tuple(args), namespace, star, self.since(start))
+        return Call(name, args, namespace, star, self.since(start))
 
     def _index(self) -> int | None:
         if not self.at_op("["):

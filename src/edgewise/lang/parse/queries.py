@@ -58,28 +58,20 @@ class Queries(States):
         start = self.token.start
         if not self.take_word("select"):
             return None
-        items: list[SelectItem] = []
-        if not self.take_op("*"):
-            items.append(self._item())
-            while self.take_op(","):
-                items.append(self._item())
-        group_by: list[AttrRef] = []
+        items = () if self.take_op("*") else self.listed(self._item)
+        group_by: tuple[AttrRef, ...] = ()
         if self.take_word("group"):
             self.expect_word("by")
-            group_by.append(self.attribute())
-            while self.take_op(","):
-                group_by.append(self.attribute())
+            group_by = self.listed(self.attribute)
         having = self.expression() if self.take_word("having") else None
-        order_by: list[OrderItem] = []
+        order_by: tuple[OrderItem, ...] = ()
         if self.take_word("order"):
             self.expect_word("by")
-            order_by.append(self._order())
-            while self.take_op(","):
-                order_by.append(self._order())
+            order_by = self.listed(self._order)
         limit = self.expression() if self.take_word("limit") else None
         offset = self.expression() if self.take_word("offset") else None
         at = self.since(start)
-        return Selection(tuple(items), tuple(group_by), having, tuple(order_by), limit, offset, at)
+        return Selection(items, group_by, having, order_by, limit, offset, at)
 
     def _item(self) -> SelectItem:
         start = self.token.start
@@ -171,12 +163,7 @@ class Queries(States):
         return self._event_type()
 
     def _assignments(self) -> tuple[Assignment, ...]:
-        found: list[Assignment] = []
-        if self.take_word("set"):
-            found.append(self._assignment())
-            while self.take_op(","):
-                found.append(self._assignment())
-        return tuple(found)
+        return self.listed(self._assignment) if self.take_word("set") else ()
 
     def _assignment(self) -> Assignment:
         start = self.token.start
@@ -192,9 +179,7 @@ class Queries(States):
         self.expect_word("partition")
         self.expect_word("with")
         self.expect_op("(")
-        keys = [self._partition_key()]
-        while self.take_op(","):
-            keys.append(self._partition_key())
+        keys = self.listed(self._partition_key)
         self.expect_op(")")
         self.expect_word("begin")
         queries: list[Query] = []
@@ -208,7 +193,7 @@ class Queries(States):
         at = self.since(start)
         if not queries and not self.report.failed:
             self.report.error(at, "a partition holds at least one query")
-        return Partition(annotations, tuple(keys), tuple(queries), at)
+        return Partition(annotations, keys, tuple(queries), at)
 
     def _partition_key(self) -> PartitionKey:
         start = self.token.start

@@ -19,7 +19,7 @@ select lists. Each query with state then says whether it can live with that:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -34,17 +34,16 @@ from edgewise.plan.nodes import (
     JoinInput,
     Partition,
     Query,
-    QueryInput,
     StateInput,
     StateKind,
     Stream,
     StreamCall,
     StreamInput,
     StreamState,
-    Window,
     handlers_of,
     slots_of,
     streams_of,
+    windows_of,
 )
 from edgewise.plan.rules.correlation import KEY_TYPES, correlate
 
@@ -310,21 +309,10 @@ def _looks_at_all(query: Query) -> str:
         return "order by and limit look at all groups together"
     if aggregates(query) and not select.group_by:
         return "aggregates over all events, no group by"
-    for window in _windows(query.input):
+    for window in windows_of(query.input):
         if window.name not in KEYABLE_WINDOWS:
             return f"what leaves #window.{window.name} depends on all events together"
     return _one_match_at_a_time(query.input) if isinstance(query.input, StateInput) else ""
-
-
-def _windows(query_input: QueryInput) -> Iterable[Window]:
-    match query_input:
-        case StreamInput():
-            found = [query_input.window]
-        case JoinInput():
-            found = [query_input.left.input.window, query_input.right.input.window]
-        case StateInput():
-            found = []
-    return [w for w in found if w is not None]
 
 
 def unkeyed_pattern(query_input: StateInput) -> str:

@@ -69,7 +69,8 @@ def _own_obstacle(node: Expr) -> str:
 
 def kernel_because(app: App, fragment: Fragment) -> str:
     """Why a fragment without state runs in the kernel, '' where it is Spark's own expressions."""
-    queries = [q for q in app.queries if q.name in set(fragment.queries)]
+    names = set(fragment.queries)
+    queries = [q for q in app.queries if q.name in names]
     last_writer = {q.output.target: place for place, q in enumerate(queries)}
     for place, query in enumerate(queries):
         why = _query_obstacle(query)

@@ -13,15 +13,13 @@ from edgewise.plan.exprs import Expr, Field, walk
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import (
     App,
-    JoinInput,
     Query,
     QueryInput,
-    StateInput,
     StreamCall,
-    StreamInput,
     Window,
     handlers_of,
     slots_of,
+    windows_of,
 )
 from edgewise.plan.rules.rewriting import map_query
 
@@ -30,8 +28,8 @@ COUNTS_WHOLE_EVENTS = frozenset({"frequent", "lossyFrequent"})
 
 def reads(app: App, fragment: Fragment) -> dict[str, tuple[str, ...]]:
     """Per input of a fragment, its attributes in the order of its schema that someone needs."""
-    queries = [q for q in app.queries if q.name in set(fragment.queries)]
-    used = needed(app, queries)
+    own = set(fragment.queries)
+    used = needed(app, [q for q in app.queries if q.name in own])
     whole = {a.input.stream for a in app.aggregations}
     whole |= {s.name[1:] for s in app.streams if s.name.startswith("!")}
     found: dict[str, tuple[str, ...]] = {}
@@ -77,7 +75,7 @@ def _fields(query: Query) -> list[Field]:
         return expr
 
     map_query(query, note)
-    for window in _windows(query.input):
+    for window in windows_of(query.input):
         for arg in window.args:
             note(arg)
     return found
@@ -88,20 +86,9 @@ def _takes_everything(query_input: QueryInput) -> bool:
         window.condition is not None
         or window.reader is not None
         or (window.name in COUNTS_WHOLE_EVENTS and not _attributes(window))
-        for window in _windows(query_input)
+        for window in windows_of(query_input)
     )
 
 
 def _attributes(window: Window) -> list[Expr]:
     return [a for a in window.args if isinstance(a, Field)]
-
-
-def _windows(query_input: QueryInput) -> list[Window]:
-    match query_input:
-        case StreamInput():
-            found = [query_input.window]
-        case JoinInput():
-            found = [query_input.left.input.window, query_input.right.input.window]
-        case StateInput():
-            found = []
-    return [w for w in found if w is not None]
