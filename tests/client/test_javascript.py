@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -41,6 +42,57 @@ def test_the_tests_of_the_module_pass_under_node():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def declared():
+    types = (CLIENT.parent / "edgewise.d.ts").read_text()
+    exports = re.findall(r"^export declare (?:const|function|class) (\w+)", types, re.MULTILINE)
+    body = types[types.index("export interface Edgewise {") :]
+    members = re.findall(
+        r"^  (?:readonly )?(\w+)(?=[(<:])", body[: body.index("\n}")], re.MULTILINE
+    )
+    return sorted(exports), sorted(set(members))
+
+
+@pytest.mark.integration
+def test_what_the_types_declare_is_what_the_module_has():
+    exports, members = declared()
+    script = f"""
+import * as all from "{CLIENT.as_uri()}";
+const edge = all.connect("ws://127.0.0.1:9/ws", {{transports: ["poll"]}});
+const members = {json.dumps(members)}.filter((name) => !(name in edge));
+console.log(JSON.stringify([Object.keys(all).sort(), members]));
+process.exit(0);
+"""
+    done = subprocess.run(
+        ["node", "--no-warnings", "--input-type=module", "-e", script],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [exports, []]
+
+
+@pytest.mark.integration
+def test_the_types_allow_and_refuse_what_they_should(tmp_path):
+    tsc = subprocess.run(
+        [ROOT / "scripts" / "fetch-typescript"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    modules = tmp_path / "node_modules"
+    modules.mkdir()
+    (modules / "edgewise").symlink_to(CLIENT.parent)
+    shutil.copy(ROOT / "tests" / "client" / "usage.ts", tmp_path)
+    flags = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom"]
+    done = subprocess.run(
+        [tsc, *flags, "--module", "nodenext", "--moduleResolution", "nodenext", "usage.ts"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=4 * WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.integration
