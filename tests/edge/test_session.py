@@ -3,6 +3,7 @@ import pytest
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import ANYONE, Gate, Principal, selectors
+from edgewise.edge.puts import put
 from edgewise.edge.session import Session
 from edgewise.edge.topics import TopicTree
 from edgewise.errors import ProtocolError
@@ -25,6 +26,10 @@ class Talk:
 
     def asked(self, session, frame):
         self.requests.append((session, frame))
+
+    def put(self, _session, frame, now_us):
+        put(self.fanout, frame, now_us)
+        return True
 
     def aged(self, group, age_us):
         self.ages.append((group, age_us))

@@ -14,7 +14,7 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from http import HTTPStatus
@@ -26,6 +26,7 @@ from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, demand_authentication
 from edgewise.edge.merge import Merge
+from edgewise.edge.puts import Told, gone, put, told
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.session import Session
 from edgewise.edge.telemetry import Telemetry, session_record
@@ -95,10 +96,17 @@ class Edge:
         self._flush_handle: asyncio.Handle | None = None
         self._sweep_handle: asyncio.Handle | None = None
         self._told_us = 0
+        # Where several edges share a port (`siblings`): who hears of changes, who decides.
+        self.tell: Callable[[Told], None] | None = None
+        self.decides_elsewhere: Callable[[Session, frames.Publish], None] | None = None
+        self.session_prefix = ""
+        self.pass_on: Callable[[Connection, Request], bool] | None = None
         self._totals = Stats()
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Listens, and answers the port it got."""
+    async def start(
+        self, host: str = "127.0.0.1", port: int = 0, *, share_port: bool = False
+    ) -> int:
+        """Listens, and answers the port it got. Several edges may share one."""
         demand_authentication(host, self.config.verifier)
         context = None
         if self.config.tls is not None:
@@ -107,7 +115,12 @@ class Edge:
         self._loop = asyncio.get_running_loop()
         try:
             self._server = await self._loop.create_server(
-                lambda: Connection(self), host, port, backlog=1024, ssl=context
+                lambda: Connection(self),
+                host,
+                port,
+                backlog=1024,
+                ssl=context,
+                reuse_port=share_port,
             )
         except OSError as bad:
             raise SetupError(
@@ -149,7 +162,7 @@ class Edge:
             codec.encode(value)
         except (TypeError, OverflowError, ValueError, RecursionError) as error:
             raise ProtocolError(Code.BAD_VALUE, f"'{path}' cannot carry this: {error}") from error
-        self.fanout.publish(
+        topic = self.fanout.publish(
             path,
             value,
             now_us=now_us(),
@@ -159,10 +172,15 @@ class Edge:
             policy=policy,
             key=key,
         )
+        topic.shared = True
+        if self.tell is not None:
+            self.tell(Told(path, value, key, False, topic.policy, epoch, offset + 1, at_us))
         self.flush_soon()
 
     def remove(self, path: str) -> bool:
         removed = self.fanout.remove(path)
+        if self.tell is not None:
+            self.tell(gone(path))
         self.flush_soon()
         return removed
 
@@ -337,10 +355,21 @@ class Edge:
         if len(self.carriers) >= self.config.sessions_max or self.overloaded:
             self._totals.refused += 1
             return None
-        session = Session(secrets.token_urlsafe(16), self, now_us())
+        name = self.session_prefix + secrets.token_urlsafe(16)
+        session = Session(name, self, now_us())
         self.carriers[session.outbox] = carrier
         self._by_name[session.name] = carrier
         return session
+
+    def put(self, session: Session, frame: frames.Publish, now_us: int) -> bool:
+        """A client publishes. False: the answer comes later, from the edge that decides."""
+        if self.decides_elsewhere is not None:
+            self.decides_elsewhere(session, frame)
+            return False
+        put(self.fanout, frame, now_us)
+        if self.tell is not None:
+            self.tell(told(self.fanout, frame))
+        return True
 
     def asked(self, session: Session, frame: frames.Request) -> None:
         self._calls.asked(session, frame)
@@ -358,6 +387,8 @@ class Edge:
         refused = self.upgrade_refused(request.headers)
         if refused is not None:
             connection.respond(refused)
+        elif self._lives_elsewhere(connection, request):
+            pass
         elif request.path == "/sse":
             connection.stream(request.body, self._routes.cross_origin_bytes(request))
         else:
@@ -365,6 +396,11 @@ class Edge:
                 self._emulate(connection, request, unpack(request.body))
             except ValueError as error:
                 connection.respond(problem(HTTPStatus.BAD_REQUEST, str(error)))
+
+    def _lives_elsewhere(self, connection: Connection, request: Request) -> bool:
+        name = request.query.get("session", "")
+        unknown = bool(name) and name not in self._by_name
+        return unknown and self.pass_on is not None and self.pass_on(connection, request)
 
     def _emulate(self, connection: Connection, request: Request, parts: list[bytes]) -> None:
         name = request.query.get("session", "")

@@ -17,7 +17,7 @@ from edgewise.edge.gate import Gate, Principal
 from edgewise.edge.merge import window
 from edgewise.edge.pace import Budget, Drain
 from edgewise.edge.slot import Want
-from edgewise.edge.topics import Policy, Topic
+from edgewise.edge.topics import Topic
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import frames
 from edgewise.wire.codec import encode
@@ -43,6 +43,7 @@ class Place(Protocol):
     gate: Gate
 
     def asked(self, session: Session, frame: frames.Request) -> None: ...
+    def put(self, session: Session, frame: frames.Publish, now_us: int) -> bool: ...
     def aged(self, group: str, age_us: int) -> None: ...
 
 
@@ -280,38 +281,13 @@ class Session:
                 if not self.principal.may_publish(path):
                     raise_forbidden("publish", frame.path)
                 self._trusted = topic
-            head = topic.head if topic is not None else None
-            if topic is None or head is None or frame.options.remove or frame.options.key:
-                self._put(frame, topic, now_us)
-            else:
-                value = _fitting(topic.policy.kind, frame.value, frame.path)
-                change = topic.change(head.epoch, head.to + 1, now_us, value)
-                self._fanout.changed(topic, change, now_us)
+            done = self._place.put(self, frame, now_us)
         except ProtocolError as error:
             self.refuse(frame.id, error.code, error.reason)
         else:
-            # `_settle` has emptied the grammar's queue, so nothing is overtaken.
-            self.outbox.say(encode(frames.Reply(frame.id)))
-
-    def _put(self, frame: frames.Publish, topic: Topic | None, now_us: int) -> None:
-        options = frame.options
-        if options.remove and not options.key:
-            if not self._fanout.remove(frame.path):
-                raise ProtocolError(Code.NOT_FOUND, f"no topic '{frame.path}'")
-            return
-        kind = topic.policy.kind if topic is not None else _kind(options.kind)
-        value = None if options.remove else _fitting(kind, frame.value, frame.path)
-        head = topic.head if topic is not None else None
-        self._fanout.publish(
-            frame.path,
-            value,
-            now_us=now_us,
-            offset=head.to if head is not None else 0,
-            at_us=now_us,
-            epoch=head.epoch if head is not None else 0,
-            policy=Policy(kind=kind) if topic is None else None,
-            key=options.key,
-        )
+            if done:
+                # `_settle` has emptied the grammar's queue, so nothing is overtaken.
+                self.outbox.say(encode(frames.Reply(frame.id)))
 
     def _request(self, frame: frames.Request, _now_us: int) -> None:
         try:
@@ -366,22 +342,3 @@ def _want(options: frames.SubscribeOptions) -> Want:
 
 def raise_forbidden(verb: str, path: str) -> NoReturn:
     raise ProtocolError(Code.FORBIDDEN, f"this principal may not {verb} '{path}'")
-
-
-def _kind(number: int) -> frames.TopicKind:
-    try:
-        return frames.TopicKind(number)
-    except ValueError:
-        raise ProtocolError(Code.BAD_VALUE, f"no topic kind {number}") from None
-
-
-def _fitting(kind: frames.TopicKind, value: Any, path: str) -> Any:
-    wanted = bytes if kind is frames.TopicKind.BLOB else dict
-    if not isinstance(value, wanted) or (wanted is dict and not all(map(_is_text, value))):
-        shape = "bytes" if wanted is bytes else "a map with text keys"
-        raise ProtocolError(Code.BAD_VALUE, f"'{path}' is a {kind.name.lower()}: send {shape}")
-    return value
-
-
-def _is_text(key: Any) -> bool:
-    return isinstance(key, str)

@@ -122,6 +122,7 @@ class Topic:
         "segments",
         "sent_bytes",
         "sent_updates",
+        "shared",
         "size",
         "slots",
         "stale_us",
@@ -145,6 +146,7 @@ class Topic:
         self.replays = policy.replays
         self.keep = max(1, policy.keep)
         self.composed = policy.kind in {TopicKind.TABLE, TopicKind.SERIES}
+        self.shared = False  # comes from here, not from a log that other edges read too
         self.timed = bool(policy.ttl_ms or policy.stale_ms)
         self.merge = merge
         self.head: Change | None = None

@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.edge.fanout import Fanout
+from edgewise.edge.puts import Told, history, put, repeat, told
+from edgewise.edge.topics import TopicTree
+from edgewise.errors import ProtocolError
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import Publish, PublishOptions, TopicKind
+
+ROWS = st.dictionaries(st.sampled_from("xy"), st.integers(0, 9), max_size=2)
+PUTS = st.lists(
+    st.builds(
+        lambda path, row, key, remove: Publish(
+            1,
+            path,
+            row,
+            PublishOptions(
+                kind=TopicKind[path.upper()],
+                key=key if path == "table" else "",
+                remove=remove,
+            ),
+        ),
+        st.sampled_from(["record", "table", "series"]),
+        ROWS,
+        st.sampled_from(["", "a", "b"]),
+        st.sampled_from([False, False, False, True]),
+    ),
+    max_size=30,
+)
+
+
+def state(fanout):
+    return {t.path: (t.policy, t.head.value, t.head.epoch, t.head.to) for t in fanout.tree}
+
+
+@given(PUTS, st.integers(0, 30))
+def test_who_repeats_what_was_told_has_the_same_topics(puts, cut):
+    """From the start, or from a copy made in the middle."""
+    first, second, third = (Fanout(TopicTree(10)) for _ in range(3))
+    for i, frame in enumerate(puts):
+        if i == cut:
+            for topic in first.tree:
+                for change in history(topic):
+                    repeat(third, change, i)
+        try:
+            put(first, frame, i)
+        except ProtocolError as error:
+            assert error.code == Code.NOT_FOUND
+            continue
+        change = told(first, frame)
+        assert isinstance(change, Told)
+        repeat(second, change, i)
+        if i >= cut:
+            repeat(third, change, i)
+    assert state(second) == state(first)
+    if cut < len(puts):
+        copied = state(third)
+        for path, (policy, value, epoch, to) in state(first).items():
+            if value or path != "table":  # an empty table is not told before its first row
+                assert copied[path][0] == policy
+                assert copied[path][2:] == (epoch, to)
+                assert plain(copied[path][1]) == plain(value)
+
+
+def plain(value):
+    """A copied series counts its entries anew."""
+    return [entry[1:] for entry in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        (Publish(1, "a", 17), Code.BAD_VALUE),
+        (Publish(1, "a", {1: 2}), Code.BAD_VALUE),
+        (Publish(1, "a", {}, PublishOptions(kind=3)), Code.BAD_VALUE),
+        (Publish(1, "a", {}, PublishOptions(kind=9)), Code.BAD_VALUE),
+        (Publish(1, "a", None, PublishOptions(remove=True)), Code.NOT_FOUND),
+    ],
+)
+def test_what_a_topic_does_not_take_changes_nothing(frame, code):
+    fanout = Fanout(TopicTree(10))
+    with pytest.raises(ProtocolError) as refused:
+        put(fanout, frame, 0)
+    assert refused.value.code == code
+    assert not len(fanout.tree)
