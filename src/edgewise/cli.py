@@ -66,6 +66,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     _add_node_options(parser)
     parser.add_argument("--edge-host", default="", help="for clients, if not --host")
+    parser.add_argument("--edge-processes", type=int, default=1, help="that share --edge-port")
     parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
     parser.add_argument("--origin", action="append", default=[], help="pages that may connect")
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
@@ -203,6 +204,7 @@ def _run(arguments: argparse.Namespace) -> None:
             archive=archive,
             homes=tuple(arguments.log),
             edge_host=arguments.edge_host,
+            edge_processes=arguments.edge_processes,
             jwt_key=arguments.jwt_key,
             origins=tuple(arguments.origin),
             tls=tls,

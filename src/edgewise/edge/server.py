@@ -108,13 +108,14 @@ class Edge:
     ) -> int:
         """Listens, and answers the port it got. Several edges may share one."""
         demand_authentication(host, self.config.verifier)
+        await self.take_in()
         context = None
         if self.config.tls is not None:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             context.load_cert_chain(*self.config.tls)
-        self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         try:
-            self._server = await self._loop.create_server(
+            self._server = await loop.create_server(
                 lambda: Connection(self),
                 host,
                 port,
@@ -129,6 +130,10 @@ class Edge:
             ) from bad
         self._sweep_later()
         return int(self._server.sockets[0].getsockname()[1])
+
+    async def take_in(self) -> None:
+        """From now on feeds may publish; `start` says it too."""
+        self._loop = asyncio.get_running_loop()
 
     async def stop(self) -> None:
         for handle in (self._flush_handle, self._sweep_handle):

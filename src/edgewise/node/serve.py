@@ -33,6 +33,7 @@ from edgewise.log.places import open_reader, open_writer
 from edgewise.node import apps
 from edgewise.node.archiver import ArchiveConfig, Archiver
 from edgewise.node.children import STEADY_S, Child, backoff_s
+from edgewise.node.edges import PROCESSES_MAX, EdgeProcesses, demand_free
 from edgewise.node.ends import Ends
 from edgewise.node.homes import Homes
 from edgewise.node.ingest_gate import IngestGate
@@ -76,8 +77,14 @@ class NodeConfig:
     origins: tuple[str, ...] = ()
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
     functions: tuple[str, ...] = ()  # names of what the user adds to the language
+    edge_processes: int = 1  # on the one port
 
     def validate(self) -> None:
+        if not 1 <= self.edge_processes <= PROCESSES_MAX:
+            raise SetupError(
+                f"--edge-processes {self.edge_processes}: use 1 to {PROCESSES_MAX}, at most one "
+                "per processor"
+            )
         if self.host not in LOOPBACK and self.jwt_key is None:
             raise SetupError(
                 f"{self.host} can be reached from outside, and without --jwt-key the HTTP door "
@@ -124,6 +131,7 @@ class Serving:
         self.edge = Edge(config.edge_config())
         register_aggregates(self.edge.fanout.merges)
         self.watch = Watch()
+        self._edges = EdgeProcesses(self.edge, config.edge_processes, steps)
         self.feeds: list[Feed] = []
         self.ready = asyncio.Event()
         self._others: list[Source | Sink] = []
@@ -142,9 +150,12 @@ class Serving:
             place = self.layout.place(stream.name)
             if place != str(self.layout.log(stream.name)):
                 self.steps.say("log", f"{stream.name} lives in {place}")
-        self.edge_port = await self.edge.start(
-            self.config.edge_host or self.config.host, self.config.edge_port
-        )
+        host, port = self.config.edge_host or self.config.host, self.config.edge_port
+        share = self.config.edge_processes > 1
+        if share:
+            demand_free(host, port)
+        self.edge_port = await self.edge.start(host, port, share_port=share)
+        await self._edges.start()
         for stream_name, sink in self.ends.topics:
             feed = Feed(
                 self.edge, PatientReader(open_reader(self.layout.place(stream_name))), sink
@@ -186,6 +197,7 @@ class Serving:
         self.edge.publish("$sys/app", {"name": self.app.name}, offset=0, at_us=0)
         self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time())
         self.spawn(self._watch_doors(), self._tidy())
+        self.spawn(*self._edges.keep(self._edge_arguments()))
 
     def _door_writers(self) -> dict[str, LogWriter]:
         """The input logs as doors see them: where ids are declared, each is appended once."""
@@ -232,6 +244,7 @@ class Serving:
             await self._engine.stop()
         for feed in self.feeds:
             feed.stop()
+        await self._edges.stop()
         await self.edge.stop()
         for writer in self.writers.values():
             writer.close()
@@ -266,6 +279,24 @@ class Serving:
                 f"starting again in {wait:g} s",
             )
             await asyncio.sleep(wait)
+
+    def _edge_arguments(self) -> list[str]:
+        config = self.config
+        words = [str(config.app), "--data", str(config.data)]
+        words += ["--host", config.edge_host or config.host, "--port", str(self.edge_port)]
+        words += ["--jwt-key", str(config.jwt_key)] if config.jwt_key else []
+        words += ["--tls", *map(str, config.tls)] if config.tls else []
+        for prefix, directory in config.assets:
+            words += ["--asset", prefix, str(directory)]
+        lists = {
+            "--origin": config.origins,
+            "--log": self.layout.homes.words(),
+            "--functions": config.functions,
+        }
+        for flag, values in lists.items():
+            for value in values:
+                words += [flag, value]
+        return words
 
     def _engine_arguments(self) -> list[str]:
         config = self.config
