@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= embedded
 CASES ?= ../shared/conformance/siddhi_cases.json
 
-.PHONY: demo test test-integration check format bench conformance clean java
+.PHONY: demo test test-integration faults check format bench conformance clean java
 
 demo: java $(STAMP)
 	@exec $(BIN)/edgewise demo $(ARGS)
@@ -18,6 +18,11 @@ test-integration: java $(STAMP)
 	scripts/install-integration
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check python-qpid-proton==0.40.0
 	$(BIN)/python -m pytest -m integration $(ARGS)
+
+faults: java $(STAMP)
+	scripts/install-integration
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check python-qpid-proton==0.40.0
+	$(BIN)/python -m tests.faults $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

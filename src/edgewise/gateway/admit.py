@@ -40,6 +40,9 @@ from edgewise.gateway.examine import (
 
 BODY_BYTES_MAX = 8 * 1024 * 1024
 EVENTS_MAX = 64 * 1024
+# From here on a request becomes Arrow by itself, while its values are still in the cache. Smaller
+# ones wait, and become Arrow together.
+ARROW_EVENTS_MIN = 64
 _BOM = b"\xef\xbb\xbf"
 _ESCAPED_COLON = (b"\\u003a", b"\\u003A")
 
@@ -90,7 +93,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The events of one request, checked. Arrow comes later, once for many requests."""
+    """The events of one request, checked."""
 
     count: int
     ts: list[int] | int  # one for all where it is a number
@@ -161,10 +164,13 @@ class Admission:
             reason = f"{count} events, the limit is {limits.events_max}; send smaller batches"
             return refused_body(413, "too_many", reason)
         arrival_ms = at_us // 1000
+        values = columns.values
+        if count >= ARROW_EVENTS_MIN:
+            values = [_array(v, t) for v, t in zip(values, self._types, strict=True)]
         if isinstance(columns.ts, int):
-            return Admitted(count, arrival_ms, at_us, columns.values)
+            return Admitted(count, arrival_ms, at_us, values)
         ts = [arrival_ms if t is None else t for t in columns.ts]
-        return Admitted(count, ts, at_us, columns.values)
+        return Admitted(count, ts, at_us, values)
 
     def _columns(self, body: bytes, framing: Framing) -> Columns | list[Fault] | Refused:
         if framing is Framing.ARROW:
