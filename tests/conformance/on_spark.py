@@ -82,6 +82,8 @@ class Feed:
 
     def send(self, stream: str, stamps: list[int], events: list[list[Any]]) -> None:
         """Several are one chunk."""
+        if stream not in {s.name for s in self.app.inputs}:
+            raise SetupError(f"'{stream}' is written by a query: no door writes into its log")
         self.at += self.stride
         schema = self.app.stream(stream).schema
         for place, (ts, event) in enumerate(zip(stamps, events, strict=True), start=1):

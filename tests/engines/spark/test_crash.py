@@ -26,7 +26,7 @@ from edgewise.node.replay import _load, replay
 
 pytestmark = pytest.mark.spark
 
-EVENTS = 12_000
+EVENTS = 6_000
 BATCH_ROWS = 400
 PATIENCE_S = 240
 MASTER = "local[2,4]"  # a task may fail three times
