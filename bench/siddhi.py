@@ -40,9 +40,12 @@ def classpath() -> str:
     return f"{library}/*:{HOME}"
 
 
-def rate(path: str, app: str, events: int) -> tuple[float, int] | None:
-    """Events a second of processor time of its one thread on a warm run, and rows."""
-    command = ["java", "-Xmx1g", "-cp", path, "Peer", app, str(events)]
+def rate(path: str, app: str, events: int, per_ms: int = 1) -> tuple[float, int] | None:
+    """Events a second of processor time of its one thread on a warm run, and rows.
+
+    `per_ms` is how many events share one millisecond of event time.
+    """
+    command = ["java", "-Xmx1g", "-cp", path, "Peer", app, str(events), str(per_ms)]
     if shutil.which("taskset"):
         command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
     done = subprocess.run(

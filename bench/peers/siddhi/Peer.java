@@ -1,5 +1,5 @@
 // Events a second of processor time of siddhi-core for one app, on one thread, second (warm) run.
-// Usage: java -cp ... Peer APP EVENTS ; prints one number.
+// Usage: java -cp ... Peer APP EVENTS [EVENTS_PER_MS] ; prints the rate and the rows.
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
@@ -12,7 +12,7 @@ import io.siddhi.core.stream.output.StreamCallback;
 public class Peer {
     static long rows = 0;
 
-    static double run(String app, int events) throws Exception {
+    static double run(String app, int events, int perMs) throws Exception {
         SiddhiManager manager = new SiddhiManager();
         SiddhiAppRuntime runtime = manager.createSiddhiAppRuntime("@app:playback " + app);
         runtime.addCallback("O", new StreamCallback() {
@@ -32,7 +32,7 @@ public class Peer {
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
         long start = threads.getCurrentThreadCpuTime();
         for (int i = 0; i < events; i++) {
-            input.send(i + 1, data[i]);
+            input.send(i / perMs + 1, data[i]);
         }
         double seconds = (threads.getCurrentThreadCpuTime() - start) / 1e9;
         runtime.shutdown();
@@ -42,9 +42,10 @@ public class Peer {
 
     public static void main(String[] args) throws Exception {
         int events = Integer.parseInt(args[1]);
-        run(args[0], events);
+        int perMs = args.length > 2 ? Integer.parseInt(args[2]) : 1;
+        run(args[0], events, perMs);
         rows = 0;
-        double rate = run(args[0], events);
+        double rate = run(args[0], events, perMs);
         System.out.println("rate " + rate + " rows " + rows);
         System.exit(0);
     }

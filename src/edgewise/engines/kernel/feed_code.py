@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from edgewise.engines.kernel.batch_code import sums_up, write_batch, write_batches
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.page import Page
-from edgewise.engines.kernel.pair_code import KeyedQuery
+from edgewise.engines.kernel.pair_code import KeyedQuery, Suits
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.slide_code import adds_up, write_slide
@@ -199,7 +199,7 @@ def _keyed(page: Page, stream: str, code: KeyedQuery) -> None:
             _fires(page)
             code.event(stream, emit)
     else:
-        _pick(page, stream, *suits)
+        _pick(page, stream, suits)
         places = [page.schema(stream).names.index(n) for n in used]
         taken = ["stamps[i]", "offsets[i]", "clocks[i]", "ats[i]"]
         taken += [f"columns[{place}][i]" for place in places]
@@ -211,16 +211,24 @@ def _keyed(page: Page, stream: str, code: KeyedQuery) -> None:
         w.line("rt.now = max(rt.now, run.clock[-1])")
 
 
-def _pick(page: Page, stream: str, names: list[str], test: str) -> None:
+def _pick(page: Page, stream: str, suits: Suits) -> None:
     """Where time only rises, an event that suits no element by itself is not looked at."""
-    w = page.writer
-    columns = [f"columns[{page.schema(stream).names.index(n)}]" for n in names]
-    left = ", ".join(["i", *(f"c_{local(n)}" for n in names)])
+    w, names = page.writer, page.schema(stream).names
+    columns = [f"columns[{names.index(n)}]" for n in suits.names]
+    left = ", ".join(["i", *(f"c_{local(n)}" for n in suits.names)])
     w.line("stamps, offsets, clocks, ats = run.ts, run.offset, run.clock, run.at")
     w.line("picked = range(len(stamps))")
     with w.block("if stamps == clocks"):
-        w.line(f"events = zip(picked, {', '.join(columns)})")
-        w.line(f"picked = [i for {left} in events if {test}]")
+        singly = f"[i for {left} in zip(picked, {', '.join(columns)}) if {suits.test}]"
+        if not suits.mask:
+            w.line(f"picked = {singly}")
+            return
+        arrays = [f"a_{local(n)}" for n in suits.names]
+        w.line(f"{', '.join(arrays)} = {', '.join(f'vec.whole({c})' for c in columns)}")
+        with w.block(f"if {' is None or '.join(arrays)} is None"):
+            w.line(f"picked = {singly}")
+        with w.block("else"):
+            w.line(f"picked = vec.places({suits.mask})")
 
 
 def _gathers(code: StreamQuery) -> bool:

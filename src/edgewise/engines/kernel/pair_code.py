@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.mask_code import all_of
 from edgewise.engines.kernel.names import Names, keys_of
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import QueryCode
@@ -167,6 +168,15 @@ def keys_of_pair(pair: Pair) -> dict[str, str]:
     return {pair.first.stream: pair.first_key, pair.second.stream: pair.second_key}
 
 
+@dataclass(frozen=True, slots=True)
+class Suits:
+    """A test of single events: the attributes it reads, and its text for one and for columns."""
+
+    names: list[str]
+    test: str
+    mask: str
+
+
 class KeyedQuery(QueryCode):
     """`_in_<n>(S, chunk)` per stream; state lives outside the partition it stands for."""
 
@@ -219,8 +229,8 @@ class KeyedQuery(QueryCode):
         """One event as `ts` and locals `c_<attribute>`, in a loop. `emit` takes `data`, `seq`."""
         raise NotImplementedError
 
-    def suits(self, _stream: str) -> tuple[list[str], str] | None:
-        """Whether an event may be of use at all: the attributes read, and the test."""
+    def suits(self, _stream: str) -> Suits | None:
+        """Whether an event may be of use at all; None where any may."""
         return None
 
     def at_last(self) -> None:
@@ -282,7 +292,7 @@ class PairQuery(KeyedQuery):
         if stream == pair.first.stream:
             self._first()
 
-    def suits(self, stream: str) -> tuple[list[str], str] | None:
+    def suits(self, stream: str) -> Suits | None:
         pair = self.pair
         wanted = [pair.own_filter] if stream == pair.second.stream else []
         wanted += [pair.first_filter] if stream == pair.first.stream else []
@@ -290,7 +300,9 @@ class PairQuery(KeyedQuery):
             return None
         read = {k[1] for filters in wanted for k in keys_of(*filters)}
         names = [n for n in self.page.schema(stream).names if n in read]
-        return names, " or ".join(self._condition(filters) for filters in wanted)
+        test = " or ".join(self._condition(filters) for filters in wanted)
+        masks = [all_of(filters) for filters in wanted]
+        return Suits(names, test, " | ".join(masks) if all(masks) else "")
 
     def at_last(self) -> None:
         if self.within is not None:

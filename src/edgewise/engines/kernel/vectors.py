@@ -30,6 +30,12 @@ def whole(values: Sequence[int | None]) -> Any:
         return None
 
 
+def places(mask: Any) -> list[int]:
+    """Where it is true."""
+    found: list[int] = np.flatnonzero(mask).tolist()
+    return found
+
+
 def first_from(times: Any, start: int, bound: int) -> int | None:
     """The first place from `start` on that holds `bound` or more."""
     step = LEAST_EVENTS
