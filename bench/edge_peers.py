@@ -14,6 +14,7 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -111,26 +112,53 @@ def wait_for(port: int) -> None:
 # Ours
 
 
-def _serve_edge(pipe: Connection, conflate: str) -> None:
+def _serve_edge(pipe: Connection, conflate: str, directory: Path) -> None:
     import uvloop
 
-    uvloop.run(_edge_main(pipe, conflate))
+    uvloop.run(_edge_main(pipe, conflate, directory))
 
 
-async def _edge_main(pipe: Connection, conflate: str) -> None:
-    from edgewise.edge.collector import calm
+def _serve_limb(pipe: Connection, directory: Path, port: int) -> None:
+    import uvloop
+
+    async def main() -> None:
+        from edgewise.edge.collector import calm
+        from edgewise.edge.server import Edge
+        from edgewise.edge.siblings import Limb
+
+        edge = Edge(_edge_config())
+        limb = Limb(edge)
+        await limb.start(directory / "head.sock")
+        await edge.start(port=port, share_port=True)
+        calm()
+        pipe.send(port)
+        await limb.ended.wait()
+        await edge.stop()
+
+    uvloop.run(main())
+
+
+def _edge_config() -> Any:
     from edgewise.edge.config import EdgeConfig
+
+    return EdgeConfig(
+        queue_max=100_000, sessions_max=20_000, connections_max=20_000, idle_ms=3_600_000
+    )
+
+
+async def _edge_main(pipe: Connection, conflate: str, directory: Path) -> None:
+    from edgewise.edge.collector import calm
     from edgewise.edge.server import Edge
+    from edgewise.edge.siblings import Head
     from edgewise.edge.topics import Policy
     from edgewise.wire.frames import TopicKind
 
-    config = EdgeConfig(
-        queue_max=100_000, sessions_max=20_000, connections_max=20_000, idle_ms=3_600_000
-    )
-    edge = Edge(config)
+    edge = Edge(_edge_config())
     policy = Policy(kind=TopicKind.BLOB, conflate=conflate)
     edge.publish(TOPIC, b"-", offset=0, at_us=1, policy=policy)
-    port = await edge.start()
+    port = await edge.start(share_port=True)
+    head = Head(edge)
+    await head.start(directory / "head.sock")
     calm()
     pipe.send(port)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
@@ -155,6 +183,7 @@ async def _edge_main(pipe: Connection, conflate: str) -> None:
     for task in flood:
         task.cancel()
     await edge.stop()
+    await head.stop()
 
 
 async def _flood(edge: Any, total: int, per_s: int, topics: int, size: int) -> None:
@@ -181,18 +210,29 @@ def _rss_kib() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
-def edge(conflate: str = "off") -> tuple[Peer, Connection]:
+def edge(conflate: str = "off", processes: int = 1) -> tuple[Peer, Connection]:
+    """The first process answers orders over the connection."""
     context = multiprocessing.get_context("spawn")
+    directory = Path(tempfile.mkdtemp(prefix="bench-edge-"))
     ours, theirs = context.Pipe()
-    child = context.Process(target=_serve_edge, args=(theirs, conflate), daemon=True)
-    child.start()
+    first = context.Process(target=_serve_edge, args=(theirs, conflate, directory), daemon=True)
+    first.start()
     port = ours.recv()
+    children = [first]
+    for _ in range(1, processes):
+        mine, yours = context.Pipe()
+        limb = context.Process(target=_serve_limb, args=(yours, directory, port), daemon=True)
+        limb.start()
+        mine.recv()
+        children.append(limb)
 
     def stop() -> None:
         ours.send("stop")
-        child.join(5)
-        if child.is_alive():
-            child.kill()
+        for child in children:
+            child.join(5)
+            if child.is_alive():
+                child.kill()
+        shutil.rmtree(directory, ignore_errors=True)
 
     counter = iter(range(10, 1 << 60))
 
@@ -207,7 +247,7 @@ def edge(conflate: str = "off") -> tuple[Peer, Connection]:
         [ws_frame(codec.encode(frames.Subscribe(1, TOPIC)))],
         publish,
         stop=stop,
-        pids=[child.pid or 0],
+        pids=[child.pid or 0 for child in children],
         hello=[ws_frame(codec.encode(frames.Hello(1)))],
     )
     return peer, ours
