@@ -65,6 +65,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--archive-mb", type=int, help="sealed segments a log may keep as such")
     parser.add_argument("--engine", choices=("spark", "embedded"), default="spark")
     _add_node_options(parser)
+    parser.add_argument("--watch", action="store_true", help="take the app again when it changes")
     parser.add_argument("--edge-host", default="", help="for clients, if not --host")
     parser.add_argument("--edge-processes", type=int, default=1, help="that share --edge-port")
     parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
@@ -207,6 +208,7 @@ def _run(arguments: argparse.Namespace) -> None:
             edge_processes=arguments.edge_processes,
             jwt_key=arguments.jwt_key,
             origins=tuple(arguments.origin),
+            watch=arguments.watch,
             tls=tls,
             functions=tuple(arguments.functions),
         )

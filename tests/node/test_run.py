@@ -73,3 +73,50 @@ def test_a_port_that_is_taken_is_said_and_the_node_ends(start, tmp_path):
     second = start("--edge-port", port, "--data", tmp_path / "elsewhere")
     second.said(f"{port}.*choose another")
     assert second.process.wait(60) == 2
+
+
+TOPICS = """
+@sink(type='topic', path='twice/{k}')
+define stream Twice (k string, w int);
+@sink(type='topic', path='seen')
+define stream Seen (n long);
+"""
+QUERIES = """
+from S select k, v * 2 as w insert into Twice;
+from S select count() as n insert into Seen;
+"""
+MORE = APP.replace("from S", TOPICS + "from S") + QUERIES
+
+
+def test_a_running_app_takes_a_new_file_and_goes_on_counting(start, tmp_path):
+    node = start()
+    post(f"{node.ingest}/streams/S", [{"k": "a", "v": 1}, {"k": "b", "v": 1}])
+    topic(node.edge, "counts/b", lambda v: v["n"] == 1)
+    (tmp_path / "app.siddhi").write_text("define stream S (k string; from S")
+    node.process.send_signal(signal.SIGHUP)
+    node.said("not taken, the one before runs on")
+    (tmp_path / "app.siddhi").write_text(APP.replace("v int", "v long"))
+    node.process.send_signal(signal.SIGHUP)
+    node.said("stream 'S' has other attributes now")
+    (tmp_path / "app.siddhi").write_text(MORE)
+    node.process.send_signal(signal.SIGHUP)
+    post(f"{node.ingest}/streams/S", [{"k": "a", "v": 3}])
+    node.said("the app changed. .*query query1")
+    assert topic(node.edge, "counts/a", lambda v: v["n"] == 2)["total"] == 4
+    topic(node.edge, "twice/a", lambda v: v["w"] == 6)
+    node.said("new: query query2, query query3")
+    seen = topic(node.edge, "seen", lambda v: v is not None)["n"]
+    post(f"{node.ingest}/streams/S", [{"k": "a", "v": 1}])
+    topic(node.edge, "seen", lambda v: v["n"] == seen + 1)
+    assert topic(node.edge, "counts/a", lambda v: v["n"] == 3)["total"] == 5
+    assert node.stop() == 0
+
+
+def test_a_watched_file_is_taken_when_it_changes(start, tmp_path):
+    node = start("--watch")
+    post(f"{node.ingest}/streams/S", [{"k": "a", "v": 1}])
+    topic(node.edge, "counts/a", lambda v: v["n"] == 1)
+    (tmp_path / "app.siddhi").write_text(APP.replace("count() as n", "count() + 100 as n"))
+    node.said("changed, begins anew: query query1")
+    post(f"{node.ingest}/streams/S", [{"k": "a", "v": 1}])
+    topic(node.edge, "counts/a", lambda v: v["n"] in {101, 102})

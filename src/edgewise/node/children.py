@@ -49,13 +49,18 @@ class Child:
                 hear(json.loads(line))
         return await process.wait()
 
+    def ask_to_end(self) -> None:
+        """Without waiting: whoever listens to its messages hears when it has ended."""
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.terminate()
+
     async def stop(self) -> None:
         """Ask, wait a little, then kill the whole group: a JVM and its workers go with it."""
         if self._process is None:
             return
         if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                self._process.terminate()
+            self.ask_to_end()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), STOP_S)
         with suppress(ProcessLookupError):

@@ -146,6 +146,8 @@ def _embedded(
         checkpoint=layout.checkpoint(app.name),
         rows_max=min(arguments.max_rows, STEP_ROWS_MAX),
     )
+    if live.home.change is not None:
+        tell(step=f"the app changed. {live.home.change}")
     tell(step="embedded engine running", ready=True)
     told = Told(live.progress, Inputs(live.inputs.paths), home(live.state))
     try:

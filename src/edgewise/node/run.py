@@ -10,12 +10,14 @@ import dataclasses
 import shutil
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 
 import uvloop
 
 from edgewise.edge.collector import calm
+from edgewise.errors import EdgewiseError
 from edgewise.event.position import Position
 from edgewise.ha.driver import Lease, StandbyLoop
 from edgewise.ha.election import (
@@ -34,6 +36,7 @@ from edgewise.node.serve import NodeConfig, Serving
 from edgewise.node.terminal import Steps
 
 DEMO_APP = Path(__file__).parent / "demo.siddhi"
+WATCH_EVERY_S = 1.0
 STANDBY_SAY_S = 0.7  # longer than a free lease takes, so that it is only said when it is true
 
 WhenServing = Callable[[Serving], Awaitable[None]]
@@ -51,11 +54,14 @@ class Node:
         self._serving: Serving | None = None
         self._stop = asyncio.Event()
         self._failure: BaseException | None = None
+        self._reloading = asyncio.Lock()
+        self._reloads: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_soon)
 
         def obey(action: NodeAction) -> None:
             asyncio.run_coroutine_threadsafe(self._obey(action), loop).result()
@@ -66,13 +72,49 @@ class Node:
         loop.call_later(STANDBY_SAY_S, self._say_standby)
         watch = asyncio.create_task(asyncio.to_thread(race.ended.wait))
         stop = asyncio.create_task(self._stop.wait())
+        if self.config.watch:
+            self._keep(self._watch_file())
         await asyncio.wait({watch, stop}, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._reloads:
+            task.cancel()
         try:
             await asyncio.to_thread(race.drain)
         finally:
             await self._close()
             stop.cancel()
             await watch
+
+    def _keep(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+    def _reload_soon(self) -> None:
+        self._keep(self._reload())
+
+    async def _reload(self) -> None:
+        """The app file once more. One that cannot be taken changes nothing."""
+        async with self._reloading:
+            try:
+                loaded = apps.load(self.config.app, self.config.functions)
+                if self._serving is not None:
+                    await self._serving.change(loaded)
+            except EdgewiseError as error:
+                self.steps.say("app", f"not taken, the one before runs on: {error}")
+                return
+            self.loaded = loaded
+            self.steps.say("app", f"{self.config.app} taken")
+
+    async def _watch_file(self) -> None:
+        """The file is read again when its text changes."""
+        text = self.loaded.text
+        while True:
+            await asyncio.sleep(WATCH_EVERY_S)
+            with suppress(OSError, UnicodeDecodeError):
+                found = self.config.app.read_text(encoding="utf-8")
+                if found != text:
+                    text = found
+                    await self._reload()
 
     async def _obey(self, action: NodeAction) -> None:
         match action:

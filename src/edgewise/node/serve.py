@@ -19,6 +19,7 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.feed import Feed
 from edgewise.edge.gate import LOOPBACK, JwtVerifier
 from edgewise.edge.server import Edge
+from edgewise.edge.sink import TopicSink
 from edgewise.errors import LogError, LogFull, LogLocked, SetupError
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
@@ -32,6 +33,7 @@ from edgewise.log.patient import PatientReader
 from edgewise.log.places import open_reader, open_writer
 from edgewise.node import apps
 from edgewise.node.archiver import ArchiveConfig, Archiver
+from edgewise.node.changes import unlike
 from edgewise.node.children import STEADY_S, Child, backoff_s
 from edgewise.node.edges import PROCESSES_MAX, EdgeProcesses, demand_free
 from edgewise.node.ends import Ends
@@ -75,6 +77,7 @@ class NodeConfig:
     edge_host: str = ""  # as `host` unless said; off loopback it needs `jwt_key`
     jwt_key: Path | None = None  # a secret, or a public key in PEM
     origins: tuple[str, ...] = ()
+    watch: bool = False  # take the app file again when its text changes
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
     functions: tuple[str, ...] = ()  # names of what the user adds to the language
     edge_processes: int = 1  # on the one port
@@ -133,6 +136,8 @@ class Serving:
         self.watch = Watch()
         self._edges = EdgeProcesses(self.edge, config.edge_processes, steps)
         self.feeds: list[Feed] = []
+        self._fed: list[tuple[tuple[str, TopicSink], Feed]] = []
+        self._changing = False  # the engine ends because the app is another now
         self.ready = asyncio.Event()
         self._others: list[Source | Sink] = []
         self._engine: Child | None = None
@@ -156,12 +161,42 @@ class Serving:
             demand_free(host, port)
         self.edge_port = await self.edge.start(host, port, share_port=share)
         await self._edges.start()
-        for stream_name, sink in self.ends.topics:
-            feed = Feed(
-                self.edge, PatientReader(open_reader(self.layout.place(stream_name))), sink
-            )
-            feed.start()
-            self.feeds.append(feed)
+        for topic in self.ends.topics:
+            self._feed(topic)
+
+    def _feed(self, topic: tuple[str, TopicSink]) -> None:
+        stream, sink = topic
+        feed = Feed(self.edge, PatientReader(open_reader(self.layout.place(stream))), sink)
+        feed.start()
+        self.feeds.append(feed)
+        self._fed.append((topic, feed))
+
+    async def change(self, loaded: apps.LoadedApp) -> None:
+        """Other queries behind the same doors. SetupError where that is not all that changed.
+
+        Nothing is lost: what comes while the engine starts again waits in the log.
+        """
+        ends = Ends.of(loaded.app)
+        if why := unlike((self.app, self.ends), (loaded.app, ends), self.config.engine):
+            raise SetupError(why)
+        known = {s.name for s in self.app.streams}
+        self.layout = Layout(self.config.data, Homes.of(self.config.homes, loaded.app))
+        self.archiver = Archiver(self.config.archive, self.layout.directories(loaded.app))
+        for stream in loaded.app.outputs:
+            if stream.name not in known:
+                (await self._open_log(stream)).close()
+        self.app, self.ends = loaded.app, ends
+        for topic, feed in [(t, f) for t, f in self._fed if t not in ends.topics]:
+            feed.stop()
+            self.feeds.remove(feed)
+            self._fed.remove((topic, feed))
+        fed = [topic for topic, _ in self._fed]
+        for topic in ends.topics:
+            if topic not in fed:
+                self._feed(topic)
+        self._changing = True
+        if self._engine is not None:
+            self._engine.ask_to_end()
 
     async def _open_log(self, stream: Stream) -> LogWriter:
         """The lease is ours, so whoever still writes has lost it: the engine of a node that was
@@ -271,6 +306,9 @@ class Serving:
             code = await self._engine.messages(self._hear)
             await self._engine.stop()
             self.watch.restart()
+            if self._changing:
+                self._changing, failures = False, 0
+                continue
             failures = 1 if time.monotonic() - began > STEADY_S else failures + 1
             wait = backoff_s(failures)
             self.steps.say(
