@@ -127,6 +127,7 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_functions(parser)
     parser.add_argument("--format", choices=("text", "json", "svg"), default="text")
     parser.add_argument("--code", action="store_true", help="print the generated kernels instead")
+    parser.add_argument("--log", action="append", default=[], help="as for run")
     parser.set_defaults(call=_explain)
 
 
@@ -303,6 +304,10 @@ def _explain(arguments: argparse.Namespace) -> None:
         from edgewise.plan.stages import stage_lines
 
         print("\n".join(stage_lines(app)))
+        if arguments.log:
+            from edgewise.node.homes import Homes
+
+            print("\n".join(Homes.of(arguments.log, app).lines(app)))
 
 
 def _fmt(arguments: argparse.Namespace) -> int:

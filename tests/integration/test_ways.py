@@ -83,6 +83,9 @@ def test_an_event_sent_again_by_any_way_after_a_restart_is_in_the_log_once(tmp_p
                 assert (status, answer["accepted"]) == (200, 20), body
                 if life:
                     assert answer["duplicates"] == 20
+                    page = door.replace("/streams/S", "/metrics")
+                    known = b'duplicates_total{door="mqtt to S",stream="S"} 40'
+                    until(lambda page=page: known in request("GET", page)[1], WAIT_S)
                 program.ctrl_c()
                 program.all_gone_after_s(WAIT_S)
         peer.disconnect()

@@ -45,3 +45,10 @@ def test_a_place_that_cannot_be_is_refused(words, why):
 def test_half_an_address_is_refused():
     with pytest.raises(LogError, match="kafka://host:port/topic"):
         Homes.of(["kafka://h:1"], APP)
+
+
+def test_explain_says_where_logs_live_and_how_spark_reads_them():
+    assert Homes().lines(APP) == []
+    lines = Homes.of(["kafka://h:1/shop", "Large=/fast/l"], APP).lines(APP)
+    assert lines[1].startswith("  Orders: kafka://h:1/shop-Orders; Spark reads it through")
+    assert lines[2] == "  Large: /fast/l"

@@ -80,6 +80,7 @@ class HttpDoor:
         self._config = config or HttpConfig()
         self.stats = DoorStats()
         self.more_metrics: Callable[[], str] = str  # of who opened the door, in the same format
+        self.others: dict[str, DoorStats] = {}  # doors that have no page of their own
         self._body_limits = BodyLimits(
             self._config.limits.body_bytes_max,
             self._config.in_flight_bytes_max,
@@ -332,7 +333,9 @@ _PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {
     "/openapi.json": (_JSON, _openapi),
     "/metrics": (
         _TEXT,
-        lambda door: (prometheus(door.stats, "http") + door.more_metrics()).encode(),
+        lambda door: (
+            prometheus({"http": door.stats, **door.others}) + door.more_metrics()
+        ).encode(),
     ),
     "/healthz": (_JSON, lambda _door: b'{"status":"ok"}'),
 }

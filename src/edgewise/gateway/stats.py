@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from edgewise.log.api import Appended
@@ -46,44 +46,83 @@ class DoorStats:
         return sum(self.refused.values())
 
 
-def prometheus(stats: DoorStats, door: str) -> str:
-    """The text exposition format, version 0.0.4."""
-    return "".join(f"{line}\n" for line in _lines(stats, f'door="{_escape(door)}"'))
+def prometheus(doors: Mapping[str, DoorStats]) -> str:
+    """The text exposition format, version 0.0.4, of doors by name."""
+    lines: list[str] = []
+    for name, kind, about, samples in _METRICS:
+        lines += (f"# HELP {name} {about}", f"# TYPE {name} {kind}")
+        for door, stats in doors.items():
+            label = f'door="{_escape(door)}"'
+            lines += (f"{name}{sample}" for sample in samples(stats, label))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(stats: DoorStats, door: str) -> Iterator[str]:
-    yield "# HELP edgewise_gateway_events_total Events in the log, by stream."
-    yield "# TYPE edgewise_gateway_events_total counter"
-    for stream, count in sorted(stats.accepted.items()):
-        yield f'edgewise_gateway_events_total{{{door},stream="{_escape(stream)}"}} {count}'
-    yield "# HELP edgewise_gateway_duplicates_total Events sent again that the log had already."
-    yield "# TYPE edgewise_gateway_duplicates_total counter"
-    for stream, count in sorted(stats.duplicates.items()):
-        yield f'edgewise_gateway_duplicates_total{{{door},stream="{_escape(stream)}"}} {count}'
-    yield "# HELP edgewise_gateway_refused_total Requests refused, by stream and reason."
-    yield "# TYPE edgewise_gateway_refused_total counter"
+def _by_stream(counts: Counter[str], door: str) -> Iterator[str]:
+    for stream, count in sorted(counts.items()):
+        yield f'{{{door},stream="{_escape(stream)}"}} {count}'
+
+
+def _refused(stats: DoorStats, door: str) -> Iterator[str]:
     for (stream, code), count in sorted(stats.refused.items()):
-        labels = f'{door},stream="{_escape(stream)}",reason="{_escape(code)}"'
-        yield f"edgewise_gateway_refused_total{{{labels}}} {count}"
-    yield "# HELP edgewise_gateway_bytes_total Bytes of bodies received."
-    yield "# TYPE edgewise_gateway_bytes_total counter"
-    yield f"edgewise_gateway_bytes_total{{{door}}} {stats.bytes_in}"
-    yield "# HELP edgewise_gateway_failed 1 when the door stopped by itself."
-    yield "# TYPE edgewise_gateway_failed gauge"
-    yield f"edgewise_gateway_failed{{{door}}} {int(bool(stats.failed))}"
-    yield "# HELP edgewise_gateway_in_flight_bytes Bytes received and not yet durable."
-    yield "# TYPE edgewise_gateway_in_flight_bytes gauge"
-    yield f"edgewise_gateway_in_flight_bytes{{{door}}} {stats.bytes_in_flight}"
-    yield "# HELP edgewise_gateway_append_seconds Time of one durable append to a log."
-    yield "# TYPE edgewise_gateway_append_seconds histogram"
+        yield f'{{{door},stream="{_escape(stream)}",reason="{_escape(code)}"}} {count}'
+
+
+def _appends(stats: DoorStats, door: str) -> Iterator[str]:
     below = 0
     for index, bound in enumerate(APPEND_BUCKETS_S):
         below += stats.appends[index]
-        yield f'edgewise_gateway_append_seconds_bucket{{{door},le="{bound}"}} {below}'
+        yield f'_bucket{{{door},le="{bound}"}} {below}'
     below += stats.appends[len(APPEND_BUCKETS_S)]
-    yield f'edgewise_gateway_append_seconds_bucket{{{door},le="+Inf"}} {below}'
-    yield f"edgewise_gateway_append_seconds_sum{{{door}}} {stats.append_seconds:.6f}"
-    yield f"edgewise_gateway_append_seconds_count{{{door}}} {below}"
+    yield f'_bucket{{{door},le="+Inf"}} {below}'
+    yield f"_sum{{{door}}} {stats.append_seconds:.6f}"
+    yield f"_count{{{door}}} {below}"
+
+
+# Name, kind, what it is, and its samples of one door.
+_METRICS: tuple[tuple[str, str, str, Callable[[DoorStats, str], Iterable[str]]], ...] = (
+    (
+        "edgewise_gateway_events_total",
+        "counter",
+        "Events in the log (sources) or delivered (sinks), by stream.",
+        lambda stats, door: _by_stream(stats.accepted, door),
+    ),
+    (
+        "edgewise_gateway_duplicates_total",
+        "counter",
+        "Events sent again that the log had already.",
+        lambda stats, door: _by_stream(stats.duplicates, door),
+    ),
+    (
+        "edgewise_gateway_refused_total",
+        "counter",
+        "Requests refused, by stream and reason.",
+        _refused,
+    ),
+    (
+        "edgewise_gateway_bytes_total",
+        "counter",
+        "Bytes of bodies received.",
+        lambda stats, door: [f"{{{door}}} {stats.bytes_in}"],
+    ),
+    (
+        "edgewise_gateway_failed",
+        "gauge",
+        "1 when the door stopped by itself.",
+        lambda stats, door: [f"{{{door}}} {int(bool(stats.failed))}"],
+    ),
+    (
+        "edgewise_gateway_in_flight_bytes",
+        "gauge",
+        "Bytes received and not yet durable.",
+        lambda stats, door: [f"{{{door}}} {stats.bytes_in_flight}"],
+    ),
+    (
+        "edgewise_gateway_append_seconds",
+        "histogram",
+        "Time of one durable append to a log.",
+        _appends,
+    ),
+)
 
 
 def _escape(text: str) -> str:

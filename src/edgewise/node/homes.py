@@ -19,6 +19,10 @@ from edgewise.log.places import broker_and_topic
 from edgewise.plan.nodes import App
 
 WORDS_MAX = 1024
+SPARK_READS = (
+    "Spark reads it through the data source 'edgewise', not its Kafka connector, which counts "
+    "records where the engine counts events"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +70,14 @@ class Homes:
     def words(self) -> list[str]:
         """What `of` understands again, for another process."""
         return [*filter(None, [self.everywhere]), *(f"{s}={p}" for s, p in self.streams.items())]
+
+    def lines(self, app: App) -> list[str]:
+        """For `explain`: logs that live elsewhere, and how Spark reads those in Kafka."""
+        said = []
+        for stream in (*app.inputs, *app.outputs):
+            place = self.place(stream.name, Path())
+            if place == str(Path()):
+                continue
+            read = stream in app.inputs and broker_and_topic(place)[0]
+            said.append(f"  {stream.name}: {place}{f'; {SPARK_READS}' if read else ''}")
+        return ["logs outside the data directory:", *said] if said else []

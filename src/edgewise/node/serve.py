@@ -28,6 +28,7 @@ from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source
 from edgewise.gateway.drain import FileCursor
 from edgewise.gateway.http import HttpConfig, HttpDoor
 from edgewise.gateway.spec import SourceSpec
+from edgewise.gateway.stats import DoorStats
 from edgewise.log.api import CLOCK_NONE, LogConfig, LogReader, LogWriter
 from edgewise.log.patient import PatientReader
 from edgewise.log.places import open_reader, open_writer
@@ -256,6 +257,7 @@ class Serving:
                 )
                 await door.start()
                 self._others.append(door)
+                self._list(f"{source.type} to {source.stream}", door.stats)
                 self.steps.say("source", f"{source.type} to {source.stream}")
         for number, sink in enumerate(self.ends.sinks):
             reader = PatientReader(open_reader(self.layout.place(sink.stream)))
@@ -263,7 +265,14 @@ class Serving:
             out = sink_class(sink.type)(sink, schemas[sink.stream], reader, cursor)
             await out.start()
             self._others.append(out)
+            self._list(f"{sink.stream} to {sink.type}", out.stats)
             self.steps.say("sink", f"{sink.stream} to {sink.type}")
+
+    def _list(self, name: str, stats: DoorStats) -> None:
+        """For the page of metrics, which the HTTP door has."""
+        assert self.door is not None
+        same = sum(known.split(" #")[0] == name for known in self.door.others)
+        self.door.others[f"{name} #{same + 1}" if same else name] = stats
 
     async def close(self) -> None:
         """In the order of the flow: what is acknowledged is in the log before it closes."""
