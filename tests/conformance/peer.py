@@ -22,21 +22,39 @@ from edgewise.lang import compile_app
 
 LINGER_MS = 200  # time moves on after the last event, so that every timer fires
 PEER_SECONDS_MAX = 600
+ARRAY_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One app with its events; `watched` is the query or stream whose rows count."""
+    """One app with its events; `watched` is the query or stream whose rows count.
+
+    With `arrays` events of one stream that follow each other are sent together, as one chunk.
+    """
 
     name: str
     app: str
     events: list[tuple[str, int, list[Any]]]
     watched: str
+    arrays: bool = False
+
+    @property
+    def chunks(self) -> list[tuple[str, list[tuple[int, list[Any]]]]]:
+        found: list[tuple[str, list[tuple[int, list[Any]]]]] = []
+        for stream, ts, data in self.events:
+            if self.arrays and found and found[-1][0] == stream and len(found[-1][1]) < ARRAY_MAX:
+                found[-1][1].append((ts, data))
+            else:
+                found.append((stream, [(ts, data)]))
+        return found
 
     @property
     def job(self) -> dict[str, Any]:
         steps: list[dict[str, Any]] = [
-            {"stream": s, "ts": ts, "data": data} for s, ts, data in self.events
+            {"stream": stream, "events": chunk}
+            if self.arrays
+            else {"stream": stream, "ts": chunk[0][0], "data": chunk[0][1]}
+            for stream, chunk in self.chunks
         ]
         steps.append({"ts": self.events[-1][1] + LINGER_MS})
         watch = {"queries": ["q"], "streams": []}
@@ -45,16 +63,20 @@ class Trial:
         return {"app": self.app, "start": START, "steps": steps, **watch}
 
 
-def trial(family: str, seed: int) -> Trial:
+def trial(family: str, seed: int, *, arrays: bool = False) -> Trial:
     text, events = case(family, random.Random(f"{family} {seed}"))
-    return Trial(f"{family} {seed}", text, events, "q" if "@info" in text else "O")
+    name = f"{family} {seed}{' in arrays' if arrays else ''}"
+    return Trial(name, text, events, "q" if "@info" in text else "O", arrays)
 
 
 def ours(trial: Trial) -> Rows:
     app = compile_app(trial.app).app
     engine = Embedded(app, taps=["q"] if trial.watched == "q" else [], start=START)
-    for stream, ts, data in trial.events:
-        engine.send(stream, ts, data)
+    for stream, chunk in trial.chunks:
+        if trial.arrays:
+            engine.send_chunk(stream, chunk)
+        else:
+            engine.send(stream, *chunk[0])
     engine.advance(trial.events[-1][1] + LINGER_MS)
     name = "@q" if trial.watched == "q" else "O"
     if trial.watched == "q":

@@ -9,6 +9,8 @@ START = 1_000_000
 COLUMNS = "k string, v int, l long, f float, p double, b bool"
 HEAD = f"define stream S ({COLUMNS}); define stream T ({COLUMNS}); "
 GAPS_MS = (0, 0, 1, 3, 10, 25, 60)
+LATE_MS = (0, 0, 0, 0, 5, 20)  # how far an event may be behind the clock
+UNTIMED = ("expressions", "patterns", "sequences", "logical")  # no timer of theirs fires
 KEYS = ("x", "y", "z")
 OPTIONAL = ("*", "?", "<:2>")  # counts that nothing may match
 
@@ -20,7 +22,8 @@ PLAIN = (0.0, 0.5, 1.25, 2.5, -3.25)  # sums of these are exact, in whatever ord
 def case(family, dice, count=60):
     """The text of an app, and `(stream, ts, values)` in order of time."""
     text = HEAD + FAMILIES[family](dice)
-    made = events(dice, count, FINE if family == "expressions" else PLAIN)
+    late = LATE_MS if family in UNTIMED else (0,)
+    made = events(dice, count, FINE if family == "expressions" else PLAIN, late)
     return text, _apart(made) if family == "joins" else made
 
 
@@ -34,11 +37,12 @@ def _apart(made):
     return found
 
 
-def events(dice, count, floats=PLAIN):
+def events(dice, count, floats=PLAIN, late=(0,)):
     now, made = START, []
     for _ in range(count):
         now += dice.choice(GAPS_MS)
-        made.append((dice.choice("SST"), now, row(dice, floats)))
+        ts = max(START, now - dice.choice(late))
+        made.append((dice.choice("SST"), ts, row(dice, floats)))
     return made
 
 
@@ -312,6 +316,33 @@ def tables(dice):
     return f"{key}define table R (k string, v int); {write} {change} @info(name='q') {read}"
 
 
+def ordered(dice):
+    """Order, limit and offset act inside one chunk: batches show them."""
+    window = dice.choice(["lengthBatch(4)", "timeBatch(60)", "lengthBatch(3)"])
+    items, group = "k, v, p", ""
+    if dice.random() < 0.5:
+        items, group = "k, sum(v) as v, count() as p", "group by k "
+    order = "order by " + dice.choice(["v", "v desc", "k, v", "p desc, v", "k desc"]) + " "
+    limit = maybe(dice, f"limit {dice.randint(1, 3)} ") + maybe(dice, "offset 1 ", 0.3)
+    return (
+        f"@info(name='q') from S[not (v is null or k is null or p is null)]#window.{window} "
+        f"select {items} {group}{maybe(dice, order, 0.8)}{limit}insert into O;"
+    )
+
+
+def chained(dice):
+    """What one query makes another reads, depth first."""
+    first = dice.choice(["", "#window.length(2)", "#window.lengthBatch(2)"])
+    second = dice.choice(["#window.length(3)", "#window.time(40)", "#window.lengthBatch(2)"])
+    return (
+        f"from S{filtered(dice)}{first} select k, sum(v) as s insert into M; "
+        f"from T select k, convert(v, 'long') as s insert into M; "
+        f"from M[s > 2] select k, s insert into N; "
+        f"@info(name='q') from M{second} select k, {dice.choice(['max(s)', 'count()'])} as a "
+        f"insert {kinds(dice)}into O;"
+    )
+
+
 def named_windows(dice):
     window = dice.choice(["length(2)", "time(40)", "lengthBatch(2)", "timeBatch(50)"])
     output = dice.choice(["", " output all events", " output current events"])
@@ -339,4 +370,6 @@ FAMILIES = {
     "ratelimits": ratelimits,
     "tables": tables,
     "named_windows": named_windows,
+    "ordered": ordered,
+    "chained": chained,
 }
