@@ -56,3 +56,9 @@ def test_a_card_says_what_is_kept_and_what_others_noted():
     svg = explain_svg(compile_app(APP).app, {"query2": ("precise",)})
     for text in ("keeps 2 events", "precise", "without end: 'every' starts a match", "line 2"):
         assert text in svg
+
+
+def test_a_store_that_no_query_reads_is_drawn_with_its_input():
+    text = "define stream A (v int);"
+    text += "define aggregation G from A select sum(v) as t aggregate every sec ... year;"
+    assert len(boxes(drawn(text), "pill")) == 2

@@ -91,7 +91,8 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
     fragments: list[FragmentOutline] = []
     for fragment in split(app):
         own = [queries[name] for name in fragment.queries]
-        names = dict.fromkeys(n for q in own for n in (*streams_of(q.input), q.output.target))
+        touched = (n for q in own for n in (*streams_of(q.input), q.output.target))
+        names = dict.fromkeys((*fragment.inputs, *touched))
         seen = [streams[n] for s in names for n in (s, f"!{s}") if n in streams]
         part = replace(app, queries=tuple(own), streams=tuple(seen))
         outlines = tuple(

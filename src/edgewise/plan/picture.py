@@ -121,12 +121,16 @@ def _head(fragment: FragmentOutline) -> list[tuple[str, str]]:
 
 def _streams(fragment: FragmentOutline) -> list[str]:
     names = [n for q in fragment.queries for n in (*q.reads, q.writes) if n]
+    if not fragment.queries:  # a store alone, fed by its inputs
+        names = [*(each.stream for each in fragment.inputs), fragment.name]
     return list(dict.fromkeys(names))
 
 
 def _layers(fragment: FragmentOutline) -> Layers:
     boxes = [Box(f"s:{name}", PILL_WIDTH, PILL_HEIGHT) for name in _streams(fragment)]
     arrows: list[tuple[str, str]] = []
+    if not fragment.queries:
+        arrows = [(f"s:{each.stream}", f"s:{fragment.name}") for each in fragment.inputs]
     for query in fragment.queries:
         boxes.append(Box(f"q:{query.name}", CARD_WIDTH, _height(_lines(query))))
         arrows += [(f"s:{stream}", f"q:{query.name}") for stream in query.reads]
