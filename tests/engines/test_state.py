@@ -97,19 +97,30 @@ def test_keys_move_to_another_number_of_partitions_and_none_is_lost(tmp_path_fac
     def part_of(key, parts):
         return sum(key) % parts
 
+    class BySum:
+        def split(self, key, value, parts):
+            if key == b"shared":
+                return dict.fromkeys(range(parts), value)
+            return {part_of(key, parts): value}
+
+        def join(self, one, other):
+            return one + other
+
     for part in range(3):
         mine = [(k, v) for k, v in state.items() if part_of(k, 3) == part]
         save(StateStore(root / "a", part), 0, mine)
         save(StateStore(root / "a", part), 1, [(k, v + b"!") for k, v in mine])
-    rehash(Spread(home(root / "a"), 3), Spread(home(root / "b"), new), 1, part_of)
-    moved = [StateStore(root / "b", part).load(1) for part in range(new)]
+        save(StateStore(root / "a", part), 2, [(b"shared", b"x")])
+    rehash(Spread(home(root / "a"), 3), Spread(home(root / "b"), new), 2, BySum())
+    moved = [StateStore(root / "b", part).load(2) for part in range(new)]
+    assert {keys.pop(b"shared") for keys in moved} == {b"xxx"}
     for part, keys in enumerate(moved):
         assert {part_of(key, new) for key in keys} <= {part}
     assert {k: v for keys in moved for k, v in keys.items()} == {
         k: v + b"!" for k, v in state.items()
     }
-    save(StateStore(root / "b", 0), 2, [(b"more", b"1")])
-    assert StateStore(root / "b", 0).load(2) == moved[0] | {b"more": b"1"}
+    save(StateStore(root / "b", 0), 3, [(b"shared", None), (b"more", b"1")])
+    assert StateStore(root / "b", 0).load(3) == moved[0] | {b"more": b"1"}
 
 
 @pytest.mark.parametrize("version", [0, SNAPSHOT_EVERY - 1, SNAPSHOT_EVERY])

@@ -16,10 +16,11 @@ for, so a batch that ran elsewhere, or twice, falls back to the files.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -151,12 +152,23 @@ class Spread:
     parts: int
 
 
-def rehash(old: Spread, new: Spread, version: int, part_of: Callable[[bytes, int], int]) -> None:
+class Places(Protocol):
+    """Where the state of a key goes when there are `parts` partitions."""
+
+    def split(self, key: bytes, value: bytes, parts: int) -> Mapping[int, bytes]: ...
+    def join(self, one: bytes, other: bytes) -> bytes:
+        """Of one name that every partition has: what came to the same place from two."""
+        ...
+
+
+def rehash(old: Spread, new: Spread, version: int, places: Places) -> None:
     """The same keys over another number of partitions, as of `version`."""
     states: list[dict[bytes, bytes]] = [{} for _ in range(new.parts)]
     for part in range(old.parts):
         for key, value in StateStore(old.root, part).load(version).items():
-            states[part_of(key, new.parts)][key] = value
+            for place, mine in places.split(key, value, new.parts).items():
+                there = states[place].get(key)
+                states[place][key] = mine if there is None else places.join(there, mine)
     for part, state in enumerate(states):
         StateStore(new.root, part).start_from(version, state)
 

@@ -69,6 +69,12 @@ def unpack(mark: bytes | None, data: bytes) -> Any:
     return _Whole().of(value)
 
 
+def repack(data: bytes, value: Any) -> bytes:
+    """`value` in the place of what `data` holds, of the same plan."""
+    _version, mark, _value = _decoder.decode(data)
+    return pack(mark, value)
+
+
 def peek(data: bytes) -> Any:
     """The state of a key whatever plan made it, to look at and never to go on from."""
     try:

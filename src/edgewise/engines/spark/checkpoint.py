@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -30,6 +32,8 @@ from edgewise.errors import StateError
 from edgewise.plan.fragments import Fragment
 
 APP, SPARK = "app.json", "spark"
+Schemas = Mapping[str, tuple[str, ...]]  # names of attributes, by stream
+NO_SCHEMAS: Schemas = MappingProxyType({})
 
 
 class Began(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,27 +56,34 @@ class Checkpoint:
         self.spark = path / SPARK
         self.state = state.rstrip("/") or str(path / "state")
 
-    def begin(self, partitions: int, fragments: Sequence[Fragment]) -> Began:
+    def begin(
+        self, partitions: int, fragments: Sequence[Fragment], schemas: Schemas = NO_SCHEMAS
+    ) -> Began:
         """As it was left; with another number of partitions the keys move first."""
         if not (self.path / APP).exists():
             self.write(Began(id=uuid.uuid4().hex, partitions=partitions))  # noqa: TID251
         began = self.read()
-        if began.partitions == partitions:
-            return began
-        keyed = [f for f in fragments if f.keyed]
+        if began.partitions != partitions:
+            began = self._move(began, partitions, fragments, schemas)
+        for name in home(self.state).names():
+            if name.isdigit() and int(name) != began.generation:
+                home(self.state).inside(name).clear()
+        return began
+
+    def _move(
+        self, began: Began, partitions: int, fragments: Sequence[Fragment], schemas: Schemas
+    ) -> Began:
+        """A move that is killed is done again from the start: only its end is written down."""
         moved = msgspec.structs.replace(
             began, partitions=partitions, generation=began.generation + 1
         )
+        home(self.state).inside(str(moved.generation)).clear()
         version = self.committed(began)
-        if version >= 0:
-            for fragment in fragments:
-                if not fragment.stateless:
-                    old, new = (
-                        self._spread(b, fragment, fragment in keyed) for b in (began, moved)
-                    )
-                    rehash(old, new, version, _part_of)
+        for fragment in fragments if version >= 0 else ():
+            if not fragment.stateless:
+                old, new = (self._spread(b, fragment) for b in (began, moved))
+                rehash(old, new, version, KeyPlaces(fragment, schemas))
         self.write(moved)
-        home(self.state).inside(str(began.generation)).clear()
         return moved
 
     def read(self) -> Began:
@@ -120,15 +131,33 @@ class Checkpoint:
         offset: dict[str, Any] = json.loads(lines[2])
         return offset
 
-    def _spread(self, began: Began, fragment: Fragment, keyed: bool) -> Spread:
+    def _spread(self, began: Began, fragment: Fragment) -> Spread:
         root: Home = home(self.root(began, fragment.name))
-        return Spread(root, began.partitions if keyed else 1)
+        return Spread(root, began.partitions if fragment.keyed else 1)
 
 
-def _part_of(key: bytes, parts: int) -> int:
-    if snapshot.unpack_key(key) == HELD:
-        raise StateError(
-            "events wait to be put in order, each in its partition: go on with the number of "
-            "partitions as it was"
-        )
-    return keyspace.part_of(snapshot.unpack_key(key), parts)
+@dataclass(frozen=True, slots=True)
+class KeyPlaces:
+    """Keys by their hash; events that wait to be put in order, each by its own key."""
+
+    fragment: Fragment
+    schemas: Schemas
+
+    def split(self, key: bytes, value: bytes, parts: int) -> dict[int, bytes]:
+        name = snapshot.unpack_key(key)
+        if name != HELD:
+            return {keyspace.part_of(name, parts): value}
+        floor, held = snapshot.unpack(None, value)
+        waiting: dict[int, list[Any]] = {part: [] for part in range(parts)}
+        for event in held:
+            waiting[keyspace.part_of(self._key(event[2], event[-1]), parts)].append(event)
+        return {p: snapshot.repack(value, [floor, events]) for p, events in waiting.items()}
+
+    def join(self, one: bytes, other: bytes) -> bytes:
+        (floor, held), (also, more) = (snapshot.unpack(None, data) for data in (one, other))
+        return snapshot.repack(one, [max(floor, also), sorted([*held, *more])])
+
+    def _key(self, stream: str, row: tuple[Any, ...]) -> list[Any]:
+        of = stream.removeprefix("!")  # what is late waits under the name of its faults
+        names = self.schemas.get(of, ())
+        return [row[names.index(name)] for name in self.fragment.key_of(of)]

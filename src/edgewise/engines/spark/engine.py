@@ -89,7 +89,8 @@ class SparkApp:
         self.config = config or SparkConfig()
         self.config.validate()
         self.checkpoint = Checkpoint(checkpoint, self.config.state)
-        self.began = self.checkpoint.begin(self.config.partitions, self.fragments)
+        schemas = {s.name: s.schema.names for s in app.streams}
+        self.began = self.checkpoint.begin(self.config.partitions, self.fragments, schemas)
         self.producer = f"spark:{self.began.id}"  # another checkpoint starts its own sequence
         self.progress = Progress(partitions=self.config.partitions)
         self._turn = threading.Lock()  # a batch or a question, one at a time
