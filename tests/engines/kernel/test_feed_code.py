@@ -68,6 +68,7 @@ def test_straight_lines_change_nothing(name, events):
 
 
 QUERIES_AT_ONCE = QUERIES | {
+    "picked": "from A[v > 2 and not (v == 5)] select v, k, t insert into O;",
     "sums": (
         "from A#window.length(4) select k, sum(v) + 1 as s, count() as n, v group by k, v "
         "insert into O;"
@@ -95,11 +96,12 @@ def test_long_runs_change_nothing(name, events, cuts, full):
     kept, vectors.LEAST_EVENTS = vectors.LEAST_EVENTS, 2
     try:
         assert together(app, events, cuts) == singly
+        assert together(app, events, cuts, columnar=True) == singly
     finally:
         vectors.LEAST_EVENTS = kept
 
 
-def together(app, events, cuts):
+def together(app, events, cuts, *, columnar=False):
     """The rows when runs are as long as they can be, but for the cuts."""
     kernel = compile_kernel(app, Fragment("f", tuple(q.name for q in app.queries)))
     now = clock = 1000
@@ -116,6 +118,9 @@ def together(app, events, cuts):
             column.append(value)
     if run is not None:
         kernel.feed(run)
+    if columnar:
+        rows = [row for part in kernel.take_columns() for row in part.rows()]
+        return [(r[1], r[3], r[5], r[8]) for r in rows if r[0] == "O"]
     return [(r.clock, r.offset, r.ts, r.data) for r in kernel.take() if r.stream == "O"]
 
 

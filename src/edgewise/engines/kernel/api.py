@@ -16,8 +16,9 @@ Timers due at or before an event's time fire before the event is handed on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, Protocol
 
 from edgewise.event.event import Kind
@@ -49,6 +50,29 @@ class OutRow:
 
 
 @dataclass(slots=True)
+class OutColumns:
+    """Rows of one stream as columns of equal length, each in the order of the rows."""
+
+    stream: str
+    clock: Sequence[int]
+    phase: Sequence[int]
+    offset: Sequence[int]
+    seq: Sequence[int]
+    ts: Sequence[int]
+    at: Sequence[int]
+    kind: Sequence[int]
+    columns: Sequence[Sequence[Any]]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The fields of `OutRow`, row by row."""
+        places = (self.clock, self.phase, self.offset, self.seq, self.ts, self.at, self.kind)
+        return zip(repeat(self.stream), *places, zip(*self.columns, strict=True), strict=False)
+
+
+@dataclass(slots=True)
 class KernelStats:
     """What people watch."""
 
@@ -74,6 +98,10 @@ class Kernel(Protocol):
 
     def take(self) -> list[OutRow]:
         """The rows made since the last call, in order."""
+        ...
+
+    def take_columns(self) -> list[OutColumns]:
+        """The same rows in the same order, as columns."""
         ...
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:

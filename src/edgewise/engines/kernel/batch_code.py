@@ -55,7 +55,7 @@ def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
     assert isinstance(span, Const)
     w.line(f"times = vec.whole(run.columns[{names.index(stamp.name)}])")
     with w.block("if batch and times is not None and not heap and not batch[3]"):
-        w.line("columns, rows, low = run.columns, rt.rows, 0")
+        w.line("columns, low = run.columns, 0")
         w.line("high = vec.first_from(times, 0, batch[2])")
         with w.block("while high is not None"):
             w.line("stamps, part = run.ts[low:high], [c[low:high] for c in columns]")
@@ -64,7 +64,7 @@ def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
                 w.line("stamps = [ts for ts, _ in batch[0]]")
                 w.line("part = list(zip(*(row for _, row in batch[0])))")
             w.line("cause = run.clock[high], run.offset[high], run.at[high]")
-            w.line(f"rows += {code.name}_batch(part, stamps, *cause)")
+            w.line(f"rt.put({code.name}_batch(part, stamps, *cause))")
             w.line("now = int(times[high])")
             w.line(f"batch[2] = now - (now - batch[2]) % {span.value} + {span.value}")
             w.line("batch[0], batch[1], low = [], [], high")
@@ -85,11 +85,12 @@ def write_batch(page: Page, stream: str, code: StreamQuery) -> None:
         w.line("last = dict(zip(keys, range(len(stamps))))")
         for agg, n in cells.items():
             _gather(page, names, agg, n)
-        w.line("when = map(stamps.__getitem__, last.values())")
+        w.line("take, n = vec.taker(list(last.values())), len(last)")
         w.line(f"data = {_data(page, names, code, cells)}")
-        target = code.query.output.target
-        places = "repeat(1), repeat(offset), range(len(last)), when, repeat(at), repeat(0)"
-        w.line(f"return zip(repeat({target!r}), repeat(clock), {places}, data)")
+        w.line("return OutColumns(")
+        w.line(f"    {code.query.output.target!r}, (clock,) * n, (1,) * n, (offset,) * n,")
+        w.line("    range(n), take(stamps), (at,) * n, (0,) * n, data,")
+        w.line(")")
 
 
 def _gather(page: Page, names: tuple[str, ...], agg: Agg, n: int) -> None:
@@ -99,7 +100,7 @@ def _gather(page: Page, names: tuple[str, ...], agg: Agg, n: int) -> None:
         w.line(f"n{n} = dict.fromkeys(last, 0)")
         with w.block("for key in keys"):
             w.line(f"n{n}[key] += 1")
-        w.line(f"a{n} = n{n}.values()")
+        w.line(f"a{n} = list(n{n}.values())")
         return
     arg, zero = agg.args[0], "0" if kind == "sum" and agg.type is AttrType.LONG else "0.0"
     assert isinstance(arg, Field)
@@ -118,7 +119,7 @@ def _gather(page: Page, names: tuple[str, ...], agg: Agg, n: int) -> None:
     elif zero == "0":
         w.line(f"a{n} = vec.wrapped(s{n}, last)")
     else:
-        w.line(f"a{n} = map(s{n}.get, last)")
+        w.line(f"a{n} = [*map(s{n}.get, last)]")
 
 
 def _data(page: Page, names: tuple[str, ...], code: StreamQuery, cells: dict[Agg, int]) -> str:
@@ -135,11 +136,11 @@ def _data(page: Page, names: tuple[str, ...], code: StreamQuery, cells: dict[Agg
     exprs = Exprs(page.writer, resolve)
     values = [exprs.value(e) for e in items]
     left = [f"c_{local(n)}" for n in used]
-    right = [f"map(columns[{names.index(n)}].__getitem__, last.values())" for n in used]
+    right = [f"take(columns[{names.index(n)}])" for n in used]
     left += [f"x{n}" for n in cells.values()]
     right += [f"a{n}" for n in cells.values()]
     if sorted(values) == sorted(left):
-        return f"zip({', '.join(right[left.index(value)] for value in values)})"
-    left, right = ["ts", *left], ["map(stamps.__getitem__, last.values())", *right]
+        return f"[{', '.join(right[left.index(value)] for value in values)}]"
+    left, right = ["ts", *left], ["take(stamps)", *right]
     made = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
-    return f"[{made} for {', '.join(left)} in zip({', '.join(right)})]"
+    return f"list(zip(*({made} for {', '.join(left)} in zip({', '.join(right)}))))"

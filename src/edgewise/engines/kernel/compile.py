@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice, repeat
+from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -36,7 +36,7 @@ from edgewise.engines.kernel import (
     vectors,
     windows,
 )
-from edgewise.engines.kernel.api import KernelStats, OutRow, Run
+from edgewise.engines.kernel.api import KernelStats, OutColumns, OutRow, Run
 from edgewise.engines.kernel.bodies import bodies
 from edgewise.engines.kernel.carry import carry_state
 from edgewise.engines.kernel.feed_code import write_feeder
@@ -87,12 +87,20 @@ SPACE: dict[str, Any] = {
     "OrderedDict": OrderedDict,
     "repeat": repeat,
     "islice": islice,
+    "OutColumns": OutColumns,
     "arrange": selector.arrange,
     "BadEvent": BadEvent,
 }
 
 
 _KINDS = tuple(Kind)
+
+
+def _stream_of(row: Any) -> str | None:
+    """None for a block, which stands for itself."""
+    return None if isinstance(row, OutColumns) else row[0]
+
+
 LONG_RUN_EVENTS = 64  # from here on the collector waits until a run is done
 
 
@@ -200,8 +208,25 @@ class Compiled:
     def take_tuples(self) -> list[tuple[Any, ...]]:
         """As `take`, without an object per row: the fields of OutRow in order."""
         rows, self._rt.rows = self._rt.rows, []
+        if self._rt.blocks:
+            self._rt.blocks = 0
+            rows = [row for r in rows for row in (r.rows() if isinstance(r, OutColumns) else (r,))]
         self.stats.rows_out += len(rows)
         return rows
+
+    def take_columns(self) -> list[OutColumns]:
+        """As `take`, as columns: rows of one stream that stand together, together."""
+        rows, self._rt.rows, self._rt.blocks = self._rt.rows, [], 0
+        found: list[OutColumns] = []
+        for stream, same in groupby(rows, key=_stream_of):
+            if stream is None:
+                found += same
+            else:
+                fields: Any = list(zip(*same, strict=True))
+                fields[-1] = list(zip(*fields[-1], strict=True))
+                found.append(OutColumns(stream, *fields[1:]))
+        self.stats.rows_out += sum(map(len, found))
+        return found
 
     def take_failed(self) -> list[Failed]:
         """The faults since the last call, as many as were kept whole."""

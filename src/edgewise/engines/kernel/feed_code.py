@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from edgewise.engines.kernel.batch_code import sums_up, write_batch, write_batches
 from edgewise.engines.kernel.exprs import Code, Exprs
+from edgewise.engines.kernel.mask_code import all_of
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.pair_code import KeyedQuery, Suits
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
@@ -159,6 +160,17 @@ def _comprehension(page: Page, stream: str, code: StreamQuery) -> None:
     if conditions:
         text.append(f"    if {' and '.join(conditions)}")
     text.append("]")
+    if having or not _pick_columns(page, stream, code, filters):
+        _text(page, stream, text)
+    else:
+        with w.block("else"):
+            _text(page, stream, text)
+    with w.block("if len(run.clock)"):
+        w.line("rt.now = max(rt.now, run.clock[-1])")
+
+
+def _text(page: Page, stream: str, text: list[str]) -> None:
+    w = page.writer
     if not page.guarded(stream):
         for line in text:
             w.line(line)
@@ -168,8 +180,30 @@ def _comprehension(page: Page, stream: str, code: StreamQuery) -> None:
                 w.line(line)
         with w.block("except Exception"):
             w.line(f"each_{local(stream)}(run)")
-    with w.block("if len(run.clock)"):
-        w.line("rt.now = max(rt.now, run.clock[-1])")
+
+
+def _pick_columns(page: Page, stream: str, code: StreamQuery, filters: list[Expr]) -> bool:
+    """Attributes of events that a mask picks go out as columns; True where `else` follows."""
+    w, names = page.writer, page.schema(stream).names
+    items = [i.expr for i in code.query.select.items]
+    test = all_of(tuple(filters))
+    if not test or not all(isinstance(item, Field) for item in items):
+        return False
+    read = [key[1] for key in code.names.used(*filters)]
+    arrays = [f"a_{local(n)}" for n in read]
+    wholes = [f"vec.whole(columns[{names.index(n)}])" for n in read]
+    w.line(f"{', '.join(arrays)} = {', '.join(wholes)}")
+    with w.block(f"if {' is not None and '.join(arrays)} is not None"):
+        w.line(f"picked = vec.places({test})")
+        w.line("take, n = vec.taker(picked), len(picked)")
+        places = [f"take(columns[{names.index(item.name)}])" for item in items
+                  if isinstance(item, Field)]  # fmt: skip
+        w.line("rt.put(OutColumns(")
+        w.line(f"    {code.query.output.target!r}, take(run.clock), (1,) * n, take(run.offset),")
+        w.line("    (0,) * n, take(run.ts), take(run.at), (0,) * n,")
+        w.line(f"    [{', '.join(places)}],")
+        w.line("))")
+    return True
 
 
 def _out_names(code: StreamQuery, having: Expr) -> list[str]:

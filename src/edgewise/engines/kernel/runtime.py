@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from edgewise.engines.kernel.api import OutColumns
+
 TIMERS, KEY, FIRST_CELL = 0, 1, 2
 CURRENT, EXPIRED, RESET = 0, 1, 2
 # Names under which faults are counted that belong to no stream: what a timer set in motion, and
@@ -36,7 +38,7 @@ class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "created", "dirty", "dropped", "failed", "faults", "fresh",
+        "_last", "_n", "at", "blocks", "created", "dirty", "dropped", "failed", "faults", "fresh",
         "guarded", "heap", "idle", "keyed", "keys", "nested", "nodes", "now", "offset", "phase",
         "reasons", "root", "rows", "seq", "stores", "uuids",
     )  # fmt: skip
@@ -61,7 +63,8 @@ class Runtime:
         self.heap: list[tuple[int, int, int, int, State]] = []
         self.now = 0
         self.phase = self.offset = self.seq = self.at = 0
-        self.rows: list[Any] = []
+        self.rows: list[Any] = []  # tuples, and blocks of them as columns
+        self.blocks = 0
         self.uuids = 0
         self._n = 0
         self._last: tuple[int, int, int] = (0, 0, -1)
@@ -142,6 +145,11 @@ class Runtime:
                 self.nodes[node](state, due, payload)
             except Exception as why:  # noqa: BLE001  as for an event: told, counted, dropped
                 self.fault(TIMER, why)
+
+    def put(self, block: OutColumns) -> None:
+        """Many rows for the world at once."""
+        self.rows.append(block)
+        self.blocks += 1
 
     def emit(self, stream: str, chunk: Chunk) -> None:
         """Rows for the world, with their place in the one true order."""

@@ -91,13 +91,15 @@ def _slid_rows(page: Page, stream: str, code: StreamQuery, found: dict[Agg, int]
     values = [exprs.value(e) for e in items]
     left = [*(f"c_{local(n)}" for n in used), *(f"x{i}" for i in found.values())]
     right = [*(f"columns[{names.index(n)}]" for n in used), *(f"a{i}" for i in found.values())]
+    target, times = code.query.output.target, "(0,) * n"
     if all(value in left for value in values):
-        data = f"zip({', '.join(right[left.index(value)] for value in values)})"
+        data = f"[{', '.join(right[left.index(value)] for value in values)}]"
     else:
         left, right = ["ts", *left], ["run.ts", *right]
         made = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
-        data = f"[{made} for {', '.join(left)} in zip({', '.join(right)})]"
-    target = code.query.output.target
-    places = "run.clock, repeat(1), run.offset, repeat(0), run.ts, run.at, repeat(0)"
-    w.line(f"data = {data}")
-    w.line(f"rows += zip(repeat({target!r}), {places}, data)")
+        data = f"list(zip(*({made} for {', '.join(left)} in zip({', '.join(right)}))))"
+    w.line("n = len(run.ts)")
+    w.line("rt.put(OutColumns(")
+    w.line(f"    {target!r}, run.clock, (1,) * n, run.offset, {times}, run.ts, run.at, {times},")
+    w.line(f"    {data},")
+    w.line("))")

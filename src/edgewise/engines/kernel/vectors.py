@@ -7,7 +7,8 @@ last `size` of the stream among them are a slice of their running sum.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,13 @@ def places(mask: Any) -> list[int]:
     """Where it is true."""
     found: list[int] = np.flatnonzero(mask).tolist()
     return found
+
+
+def taker(picked: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that takes these places out of a column."""
+    if len(picked) > 1:
+        return itemgetter(*picked)
+    return lambda column: [column[i] for i in picked]
 
 
 def first_from(times: Any, start: int, bound: int) -> int | None:
