@@ -167,28 +167,21 @@ class KafkaWriter:
         now_ms: Callable[[], int],
     ) -> None:
         self.place = f"kafka://{broker}/{topic}"
+        self._broker = broker
         self._topic = topic
         self._config = config
         self._schema = to_arrow(schema)
         self._now_ms = now_ms
         self._admin = AdminClient(client_config(broker))
-        self._failed = ""
+        self._failed = ""  # for good: another writer has the log
+        self._unsure = ""  # whether the last commit happened; asked before the next one
         self._closed = False
         self._commits = threading.Lock()
         self._create_topic()
         self._lease = Lease(broker, topic, take_over=take_over)
         self._reads = Topic(broker, topic)
         try:
-            self._client = Producer(
-                {
-                    **client_config(broker),
-                    "transactional.id": f"edgewise-{topic}",
-                    "message.max.bytes": RECORD_BYTES_MAX,
-                    "linger.ms": 0,
-                    "reconnect.backoff.max.ms": 500,
-                }
-            )
-            self._client.init_transactions(REQUEST_S)
+            self._client = self._new_client()
             self._recover(defaults)
         except BaseException as error:
             self._lease.close()
@@ -278,6 +271,40 @@ class KafkaWriter:
             self._reads.close()
 
     # --- opening
+
+    def _new_client(self) -> Any:
+        """Ends what an earlier client of this log left open, and keeps it from going on."""
+        client = Producer(
+            {
+                **client_config(self._broker),
+                "transactional.id": f"edgewise-{self._topic}",
+                "message.max.bytes": RECORD_BYTES_MAX,
+                "linger.ms": 0,
+                "reconnect.backoff.max.ms": 500,
+            }
+        )
+        client.init_transactions(REQUEST_S)
+        return client
+
+    def _make_sure(self) -> None:
+        """After a commit without an answer: a new client ends it, then the topic tells."""
+        newest = self._reads.last()
+        if newest is not None and newest.header.epoch > self._epoch:
+            self._failed = self._taken_over()
+            raise LogLocked(self._failed)
+        try:
+            self._client = self._new_client()
+            self._recover({})
+        except KafkaException as error:
+            raise LogError(f"{self.place}: {error.args[0].str()}; nothing was appended") from error
+        logger.warning("%s: the broker answers again, at offset %d", self.place, self._last.next)
+        self._unsure = ""
+
+    def _taken_over(self) -> str:
+        return (
+            f"{self.place}: another writer took over from epoch {self._epoch}; nothing was "
+            "appended"
+        )
 
     def _create_topic(self) -> None:
         topic = NewTopic(self._topic, num_partitions=1, config=_TOPIC)
@@ -409,7 +436,7 @@ class KafkaWriter:
         except (KafkaException, BufferError) as error:
             raise self._broken(error) from error
         except BaseException:
-            self._failed = f"{self.place}: an append was broken off; open a new writer"
+            self._unsure = f"{self.place}: an append was broken off"
             raise
         self._last, self._last_at = headers[-1], max(positions)
         self._last_size = len(memoryview(bodies[-1]))
@@ -445,19 +472,16 @@ class KafkaWriter:
             try:
                 self._client.abort_transaction(REQUEST_S)
             except KafkaException as second:
-                self._failed = f"{self.place}: {second.args[0].str()}; open a new writer"
+                self._unsure = f"{self.place}: {second.args[0].str()}"
             return LogError(f"{self.place}: {said.str()}; nothing was appended")
         if said is not None and said.code() in _FENCED:
-            self._failed = (
-                f"{self.place}: another writer took over from epoch {self._epoch}; nothing was "
-                "appended"
-            )
+            self._failed = self._taken_over()
             return LogLocked(self._failed)
-        self._failed = (
-            f"{self.place}: {error}; whether the append is there is not known. Open a new writer "
-            "and append again with the same producer and sequence"
+        self._unsure = (
+            f"{self.place}: {error}; whether the append is there is not known. Append again with "
+            "the same producer and sequence"
         )
-        return LogError(self._failed)
+        return LogError(self._unsure)
 
     def _usable(self) -> None:
         if self._lease.lost:
@@ -467,6 +491,8 @@ class KafkaWriter:
             )
         if self._failed:
             raise LogError(self._failed)
+        if self._unsure:
+            self._make_sure()
 
     def _first_kept(self, kept: Callable[[RecordHeader], bool], low: int, high: int) -> int:
         """Records are dropped from the old end, so this is a search by halves."""
