@@ -19,7 +19,6 @@ from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import Feed
 from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
@@ -63,6 +62,8 @@ class AmqpSource:
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._options = spec.options
         self._before = spec.options["delivery"] == Guarantee.AT_MOST_ONCE.value
+        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
+
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._connection: Any = None

@@ -23,7 +23,6 @@ from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import refused_body
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import Feed
 from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
@@ -78,6 +77,8 @@ class Amqp1Source:
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._address = spec.options["address"]
         self._before = spec.options["delivery"] == Guarantee.AT_MOST_ONCE.value
+        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
+
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._peer = _peer(spec.options, self)

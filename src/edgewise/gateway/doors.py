@@ -20,7 +20,6 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from edgewise.event.clock import Clock
@@ -236,10 +235,12 @@ def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -
 def _find(
     kind: str, table: Mapping[str, str], group: str, word: str, also: tuple[str, ...] = ()
 ) -> Any:
-    plugins: dict[str, EntryPoint] = {p.name: p for p in entry_points(group=group)}
     if kind in table:
         module, _, name = table[kind].partition(":")
         return getattr(import_module(module), name)
+    from importlib.metadata import entry_points  # slow to load, and most apps need none
+
+    plugins = {p.name: p for p in entry_points(group=group)}
     if kind in plugins:
         return plugins[kind].load()
     known = sorted({*table, *plugins, *also})

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from edgewise.errors import OutOfRange
-from edgewise.event.arrow import SYSTEM_COUNT
 from edgewise.event.event import Kind
 from edgewise.event.schema import Schema
 from edgewise.gateway.renderers import renderer_of
@@ -126,8 +125,8 @@ class Drain:
         messages = []
         for batch in self._reader.read(offset, end):
             columns = [column.to_pylist() for column in batch.rows.columns]
-            ts, _at, kinds = columns[:SYSTEM_COUNT]
-            for index, row in enumerate(zip(*columns[SYSTEM_COUNT:], strict=True)):
+            ts, _at, kinds, *attributes = columns
+            for index, row in enumerate(zip(*attributes, strict=True)):
                 offset = batch.first + index
                 payload = self._payload(offset, ts[index], row, kinds[index])
                 if payload is not None:

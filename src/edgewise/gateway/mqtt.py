@@ -27,7 +27,6 @@ from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import Feed
 from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
@@ -108,6 +107,8 @@ class MqttSource:
         self._options = spec.options
         self._qos = int(spec.options["qos"])
         self._topics = [t.strip() for t in spec.options["topic"].split(",")][:TOPICS_MAX]
+        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
+
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._client = _client(spec.options, f"edgewise-{spec.stream}")

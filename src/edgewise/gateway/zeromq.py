@@ -18,7 +18,6 @@ from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import BODY_BYTES_MAX
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import Feed
 from edgewise.gateway.spec import BadSpec, Guarantee, Option, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
@@ -47,6 +46,8 @@ class ZeroMqSource:
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._options = spec.options
         self._kind = _SOURCES[spec.options["socket"]]
+        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
+
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._task: asyncio.Task[None] | None = None
