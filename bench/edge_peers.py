@@ -112,7 +112,7 @@ def wait_for(port: int) -> None:
 # Ours
 
 
-def _serve_edge(pipe: Connection, conflate: str, directory: Path) -> None:
+def _serve_edge(pipe: Connection, conflate: str, directory: Path | None) -> None:
     import uvloop
 
     uvloop.run(_edge_main(pipe, conflate, directory))
@@ -146,7 +146,7 @@ def _edge_config() -> Any:
     )
 
 
-async def _edge_main(pipe: Connection, conflate: str, directory: Path) -> None:
+async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) -> None:
     from edgewise.edge.collector import calm
     from edgewise.edge.server import Edge
     from edgewise.edge.siblings import Head
@@ -156,9 +156,10 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path) -> None:
     edge = Edge(_edge_config())
     policy = Policy(kind=TopicKind.BLOB, conflate=conflate)
     edge.publish(TOPIC, b"-", offset=0, at_us=1, policy=policy)
-    port = await edge.start(share_port=True)
+    port = await edge.start(share_port=directory is not None)
     head = Head(edge)
-    await head.start(directory / "head.sock")
+    if directory is not None:
+        await head.start(directory / "head.sock")
     calm()
     pipe.send(port)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
@@ -215,7 +216,8 @@ def edge(conflate: str = "off", processes: int = 1) -> tuple[Peer, Connection]:
     context = multiprocessing.get_context("spawn")
     directory = Path(tempfile.mkdtemp(prefix="bench-edge-"))
     ours, theirs = context.Pipe()
-    first = context.Process(target=_serve_edge, args=(theirs, conflate, directory), daemon=True)
+    shared = directory if processes > 1 else None
+    first = context.Process(target=_serve_edge, args=(theirs, conflate, shared), daemon=True)
     first.start()
     port = ours.recv()
     children = [first]

@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 import ipaddress
+import itertools
 import json
 import socket
 import ssl
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from websockets.asyncio.client import connect
 
+from edgewise.edge import server
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.server import Edge, Publication
 from edgewise.edge.topics import Policy
@@ -315,5 +317,21 @@ def test_while_a_round_takes_too_long_newcomers_are_refused_and_later_welcome():
         edge._flush()
         async with open_peer(port) as websocket:
             await subscribed(websocket)
+
+    with_edge(scenario)
+
+
+def test_a_hiccup_of_the_machine_makes_nobody_wait(monkeypatch):
+    """A round of one session that took long was interrupted, not busy."""
+
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket:
+            peer = await subscribed(websocket)
+            clock = itertools.count(server.now_us(), 50_000)
+            monkeypatch.setattr(server, "now_us", lambda: next(clock))
+            edge.publish("a", {"v": 1}, offset=10, at_us=1)
+            await peer.update()
+            assert edge._spent_us >= 50_000
+            assert edge.tick_us == 0
 
     with_edge(scenario)

@@ -43,6 +43,7 @@ _log = logging.getLogger("edgewise.edge")
 
 Carrier = Connection | PollCarrier
 QUIET_US = 500  # below this nothing is gained by waiting
+CROWD_MIN = 8  # sessions in a round from which on collecting pays
 ROUNDS_PER_TICK = 2  # so that flushing leaves a third of a busy loop to reading
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
@@ -277,8 +278,9 @@ class Edge:
         # A quiet edge flushes at once; a busy one collects for a few rounds' worth of time.
         self._round_us = now_us()
         self._spent_us = self._round_us - now
+        # A long round of few sessions is somebody else's load: waiting would share nothing.
         tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * self._spent_us)
-        self.tick_us = tick_us if tick_us > QUIET_US else 0
+        self.tick_us = tick_us if tick_us > QUIET_US and len(dirty) >= CROWD_MIN else 0
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()
