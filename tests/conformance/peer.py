@@ -29,7 +29,8 @@ ARRAY_MAX = 3
 class Trial:
     """One app with its events; `watched` is the query or stream whose rows count.
 
-    With `arrays` events of one stream that follow each other are sent together, as one chunk.
+    With `arrays` events of one stream that follow each other are sent together, as one chunk at
+    the time of the last.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Trial:
                 found[-1][1].append((ts, data))
             else:
                 found.append((stream, [(ts, data)]))
-        return found
+        return [(stream, [(chunk[-1][0], data) for _, data in chunk]) for stream, chunk in found]
 
     @property
     def job(self) -> dict[str, Any]:

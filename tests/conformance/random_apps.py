@@ -196,22 +196,22 @@ def link(dice, names):
     return dice.choice(options)
 
 
-def chain(dice, joint, *, counts=True):
+def chain(dice, joint):
     """Elements of a pattern or sequence: texts, and the items one may select."""
     texts, items, names = [], [], []
     sequence = joint == ", "
     size = dice.randint(2, 3)
-    streams = "S" if sequence and dice.random() < 0.8 else "SST"
+    streams = "S" if sequence and dice.random() < 0.9 else "SST"
     for n in range(size):
         name, stream = f"e{n}", dice.choice(streams)
         count = ""
-        if counts and dice.random() < 0.3:
+        if dice.random() < (0.1 if sequence and n == size - 1 else 0.3):
             some = (
                 ["+", "*", "?", "<2>", "<1:2>"] if sequence else ["<2>", "<1:3>", "<2:>", "<:2>"]
             )
             some = [c for c in some if c not in OPTIONAL or 0 < n < size - 1]
             count = dice.choice(some)
-        back = "" if sequence and dice.random() < 0.5 else link(dice, names)
+        back = "" if sequence and dice.random() < 0.7 else link(dice, names)
         texts.append(f"{name}={stream}{back}{count}")
         if count:
             items += [f"{name}[0].v as v{n}a", f"{name}[1].v as v{n}b", f"{name}[last].k as k{n}"]
@@ -233,7 +233,7 @@ def patterns(dice):
 def sequences(dice):
     texts, items = chain(dice, ", ")
     within = maybe(dice, " within 70 millisec", 0.3)
-    every = maybe(dice, "every ", 0.85)
+    every = maybe(dice, "every ", 0.93)
     source = every + ", ".join(texts) + within
     return f"@info(name='q') from {source} select {', '.join(items)} insert into O;"
 
