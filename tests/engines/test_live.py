@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from tests.engines.spark.slices import case, late_case
+from tests.engines.spark.slices import asked_case, case, late_case
 
 from edgewise.engines.live import LiveApp
 from edgewise.errors import StateError
@@ -23,7 +23,7 @@ def open_live(app, layout, writers, rows_max):
     )
 
 
-@pytest.mark.parametrize("make", [case, late_case])
+@pytest.mark.parametrize("make", [case, late_case, asked_case])
 @pytest.mark.parametrize("seed", range(15))
 def test_steps_of_any_size_with_restarts_in_between(tmp_path, seed, make):
     text, events, _ = make(seed)

@@ -129,7 +129,17 @@ IDLE = compile_app(
 ).app
 
 
-@pytest.mark.parametrize(("app", "span"), [(KEYED, PRUNE_AFTER_MS + 40), (IDLE, 40)])
+BESIDE = compile_app(
+    "define stream S (k string, v int, p double); from every e1=S[v < 2] "
+    "-> e2=S[v == 2 and k == e1.k] within 20 millisec select e1.k as k insert into O; "
+    "from S[v == 9] select k insert into Q;"
+).app
+
+
+@pytest.mark.parametrize(
+    ("app", "span"),
+    [(KEYED, PRUNE_AFTER_MS + 40), (BESIDE, PRUNE_AFTER_MS + 40), (IDLE, 40)],
+)
 def test_keys_that_wait_for_nothing_any_more_are_gone(app, span):
     kernel = kernel_of(app, key=("k",))
     kept = set()

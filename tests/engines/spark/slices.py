@@ -73,6 +73,26 @@ def case(seed, count=120):
     return app_text(dice), events(dice, count), dice
 
 
+ASKED = """
+@lateness('250 millisec') define stream S (k string, v int, p double);
+define stream T (k string, v int, p double);
+from every e1=S[v > 3] -> e2=T[k == e1.k] within 900 millisec
+select e1.k as k, e1.v as v, e2.v as w insert timeout events into O1;
+@state(idle='700 millisec')
+from every e1=S -> e2=T[k == e1.k and v > e1.v] -> e3=S[k == e1.k]
+select e1.k as k, e2.v as v, e3.v as w insert into O2;
+@state(idle='500 millisec')
+partition with (k of S)
+begin from S select k, count() as n insert into O3; end;
+"""
+
+
+def asked_case(seed, count=120):
+    """Time-outs and bounds on state, keyed, behind events that are put in order."""
+    _, made, dice = case(seed, count)
+    return ASKED, made, dice
+
+
 def late_case(seed, count=120):
     """Events of S come out of order: most as far as it declares, some beyond."""
     text, made, dice = case(seed, count)

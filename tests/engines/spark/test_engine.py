@@ -5,7 +5,7 @@ import itertools
 import random
 
 import pytest
-from tests.engines.spark.slices import DEFINITIONS, case, late_case
+from tests.engines.spark.slices import DEFINITIONS, asked_case, case, late_case
 
 from edgewise.engines import host
 from edgewise.engines.inputs import Inputs
@@ -48,8 +48,9 @@ def test_random_apps_give_the_same_rows_on_every_engine(spark, seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_events_are_put_in_order_on_every_engine(spark, seed):
-    assert_same(seed, late_case)
+@pytest.mark.parametrize("make", [late_case, asked_case])
+def test_order_timeouts_and_bounds_are_the_same_on_every_engine(spark, seed, make):
+    assert_same(seed, make)
 
 
 @pytest.mark.spark

@@ -431,7 +431,9 @@ def _keeps_keys(codes: dict[str, AnyQuery], partition: str) -> bool:
 
 def _query(page: Page, query: Query) -> AnyQuery:
     pair = pair_of(page, query)
-    if pair is not None:
+    # Keyed from outside, a pair sees one key only and would never forget one that falls silent.
+    forgets = query.partition or not page.fragment.keyed
+    if pair is not None and forgets:
         return PairQuery(page, query, pair)
     sequence = sequence_of(page, query)
     if sequence is not None:
