@@ -15,6 +15,7 @@ from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
 from edgewise.node.replay import _load, _until_let_go, merge, replay, rows_of
+from edgewise.plan.rules.keys import split
 
 LOGINS = """
 define stream login_stream (ip string, cityId string);
@@ -47,6 +48,7 @@ def test_random_apps_give_the_same_rows_on_every_engine(spark, seed):
     assert_same(seed)
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("make", [late_case, asked_case])
 def test_order_timeouts_and_bounds_are_the_same_on_every_engine(spark, seed, make):
@@ -103,9 +105,13 @@ KEYED = (
 def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, seed):
     """In the driver, where small batches run: every batch by an engine that starts anew."""
     dice = random.Random(seed)
-    text, events, _ = late_case(seed) if seed % 4 == 2 else case(seed)
+    text, events, _ = case(seed)
     if seed % 2:
         text = DEFINITIONS + KEYED[seed // 2 % len(KEYED)]
+    if seed % 4 == 2:  # events wait to be put in order, in a fragment with a key
+        late = DEFINITIONS.replace("define", "@lateness('1 sec') define")
+        text = late + KEYED[seed // 4 % 3]
+        assert split(compile_app(text).app)[0].keyed
     app = compile_app(text).app
     layout = Layout(tmp_path)
     _load(app, _until_let_go(app, events), layout)
