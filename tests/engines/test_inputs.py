@@ -28,3 +28,17 @@ def test_every_row_knows_its_offset_and_the_largest_time_so_far(tmp_path_factory
     inputs.close()
     assert [r[OFFSET] for r in rows] == list(range(start, len(times)))
     assert [r[CLOCK] for r in rows] == [max(times[: i + 1]) for i in range(start, len(times))]
+
+
+def test_a_silent_stream_holds_no_time_back(tmp_path):
+    paths = {}
+    for name, times in (("S", [5000]), ("T", [7, 9000])):
+        paths[name] = str(tmp_path / name)
+        writer = SegmentWriter.open(tmp_path / name, Schema.of(name, v="long"))
+        size = len(times)
+        writer.append(arrow.record_batch(writer.schema, times, times, [0] * size, [times]))
+        writer.close()
+    inputs = Inputs(paths)
+    assert inputs.clock(inputs.heads()) == 9000
+    assert inputs.clock({"S": 1, "T": 1}) == 5000
+    inputs.close()
