@@ -116,6 +116,8 @@ class Driver:
 
 
 def output(layout, stream):
+    if not layout.log(stream).exists():
+        return []
     reader = SegmentReader.open(layout.log(stream))
     try:
         return [
@@ -144,9 +146,17 @@ class Crash:
         return driver
 
     def kill_driver(self, dice):
+        """At a random moment, mostly after it has written something."""
+        before = self._written()
         driver = self.start()
-        time.sleep(dice.uniform(0.0, 4.0))  # a random moment is the point here
+        deadline = time.monotonic() + PATIENCE_S
+        while dice.random() < 0.98 and self._written() == before and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(dice.uniform(0.0, 3.0))  # a random moment is the point here
         driver.kill()
+
+    def _written(self):
+        return sum(len(output(self.layout, s)) for s in self.expected)
 
     def kill_workers(self, dice, count):
         """In a driver that lives; answers how many there were to kill."""
