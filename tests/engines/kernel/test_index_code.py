@@ -92,3 +92,10 @@ def test_partitions_and_aggregations_stand_beside_the_index():
     assert [e.data for e in running.take() if e.stream == "P"] == [("k0", 1), ("none", 1)]
     asked = compile_query("from G within 0L, 9999999L per 'seconds' select k, s", running.app)
     assert sorted(running.query(asked)) == [("k0", 9), ("none", 9)]
+
+
+def test_the_attribute_that_tells_queries_apart_is_chosen():
+    text = " ".join(
+        f"from A[k == 'a' and v >= {n} and v < {n + 1}] select v insert into O;" for n in range(20)
+    )
+    assert "index.ByRange(1, (" in engine(text).kernel.source

@@ -36,9 +36,9 @@ class ByRange:
 
     def __init__(self, place: int, spans: tuple[Span, ...]) -> None:
         self.place = place
-        self._spans = spans
         ends = {end for low, _, high, _, _ in spans for end in (low, high) if end is not None}
         self._cuts = sorted(ends)
+        self._segments = [self._covered(span) for span in spans]
 
     def key(self, value: Any) -> int | None:
         if value is None or value != value:  # noqa: PLR0124  NaN lies nowhere
@@ -50,19 +50,17 @@ class ByRange:
     def queries(self, key: Any) -> tuple[int, ...]:
         if key is None:
             return ()
-        return tuple(span[4] for span in self._spans if self._covers(span, key))
+        return tuple([n for first, last, n in self._segments if first <= key <= last])
 
-    def _covers(self, span: Span, segment: int) -> bool:
-        low, above, high, below, _ = span
+    def _covered(self, span: Span) -> tuple[int, int, int]:
+        """The first and last segment of a span, and whose it is."""
+        low, above, high, below, whose = span
+        first, last = 0, 2 * len(self._cuts)
         if low is not None:
-            on = 2 * bisect_left(self._cuts, low) + 1
-            if segment < on or (above and segment == on):
-                return False
+            first = 2 * bisect_left(self._cuts, low) + (2 if above else 1)
         if high is not None:
-            on = 2 * bisect_left(self._cuts, high) + 1
-            if segment > on or (below and segment == on):
-                return False
-        return True
+            last = 2 * bisect_left(self._cuts, high) + (0 if below else 1)
+        return first, last, whose
 
 
 class Index:

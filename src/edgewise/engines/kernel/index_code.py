@@ -8,6 +8,7 @@ definition. Each query still tests its whole filter.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,14 +100,29 @@ def filter_index(readers: Sequence[Reader]) -> Filters | None:
 
 
 def _most_wanted(waiting: dict[int, Wanted]) -> tuple[int | None, bool]:
-    """The place that most queries can be entered under, and whether by range."""
-    counts: dict[tuple[int, bool], int] = {}
+    """The place where an index spares most queries an event, and whether by range."""
+    groups: dict[tuple[int, bool], list[frozenset[Any] | Range]] = {}
     for wanted in waiting.values():
         for place, want in wanted.items():
-            name = (place, isinstance(want, Range))
-            counts[name] = counts.get(name, 0) + 1
-    best = max(counts, key=lambda name: (counts[name], not name[1]), default=None)
-    return (None, False) if best is None or counts[best] < INDEX_MIN else best
+            groups.setdefault((place, isinstance(want, Range)), []).append(want)
+    spared = {name: _spared(wants) for name, wants in groups.items() if len(wants) >= INDEX_MIN}
+    return max(spared, key=lambda name: (spared[name], not name[1]), default=(None, False))
+
+
+def _spared(wants: list[frozenset[Any] | Range]) -> float:
+    """How many queries an event is not tried on, if all values and all segments are as likely."""
+    values = {value for want in wants if not isinstance(want, Range) for value in want}
+    ranges = [want for want in wants if isinstance(want, Range)]
+    ends = sorted({end for r in ranges for end in (r.low, r.high) if end is not None})
+    tried = 0.0
+    for want in wants:
+        if isinstance(want, Range):
+            low = 0 if want.low is None else bisect_left(ends, want.low) + 1
+            high = len(ends) if want.high is None else bisect_left(ends, want.high)
+            tried += max(0, high - low + 1) / (len(ends) + 1)
+        else:
+            tried += len(want) / (len(values) + 1)  # and any other value
+    return len(wants) - tried
 
 
 def write_index(page: Page, name: str, found: Filters) -> None:
