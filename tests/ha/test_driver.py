@@ -32,8 +32,12 @@ from edgewise.event.position import Position
 from edgewise.ha.driver import Lease, StandbyLoop
 from edgewise.ha.election import CaughtUp, Replay, RefuseWrites, WritesRefused
 
+def say(word):  # in one piece: the loop has a thread of its own
+    sys.stdout.write(f"{word}\\n")
+    sys.stdout.flush()
+
 def obey(action):
-    print(action, flush=True)
+    say(action)
     if isinstance(action, Replay):
         loop.report(CaughtUp(action.epoch))
     if isinstance(action, RefuseWrites):
@@ -41,10 +45,10 @@ def obey(action):
 
 loop = StandbyLoop(Lease(Path(sys.argv[1])), lambda: Position(1, 40), obey)
 loop.start()
-print("started", flush=True)
+say("started")
 sys.stdin.read()
 loop.drain()
-print("drained", flush=True)
+say("drained")
 """
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engines.kernel.plans import P, V, app_of, kernel_of, query, runs
 
+from edgewise.errors import SetupError
 from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, AttrType
 from edgewise.plan.exprs import And, Arith, Call, Compare, Const, IsNull, Not, Or
 
@@ -107,5 +108,5 @@ def test_functions_that_are_inlined():
 
 
 def test_a_function_that_is_not_known_is_named():
-    with pytest.raises(LookupError, match="moon:phase"):
+    with pytest.raises(SetupError, match="moon:phase"):
         evaluate(Call(INT, "moon:phase", ()))
