@@ -56,7 +56,7 @@ def job_of(source: str) -> Job:
 def fed(job: Job, kernel: Any, frames: Iterator[Any]) -> Any:
     """The rows a kernel makes of one call's events, as a pandas frame."""
     whole = pd.concat(list(frames)).sort_values(OFFSET)
-    for run in host.runs(job, pa.RecordBatch.from_pandas(whole, preserve_index=False)):
+    for run, _ in host.runs(job, pa.RecordBatch.from_pandas(whole, preserve_index=False)):
         kernel.feed(run)
     return host.to_table(job, kernel.take()).to_pandas()
 
