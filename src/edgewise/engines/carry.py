@@ -7,8 +7,8 @@ An engine asks for its state directory whenever it starts. Where the plan is ano
 written down, the states of the last version are carried into new files, then the plan is replaced
 in one step, then the old files go: a crash at any point leaves one of the two.
 
-A query that stayed the same may get other keys from its new neighbours, or lose them. Its state
-cannot be carried then; it is built again from the log.
+A query that stayed the same may get other keys from its new neighbours, or lose them, or keep its
+state in another shape. That cannot be carried; it is built again from the log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from edgewise.engines.kernel.compile import Compiled, compile_kernel
-from edgewise.engines.kernel.layout import Change, Layout, compare
+from edgewise.engines.kernel.layout import Change, Layout, compare, defined
 from edgewise.engines.state import StateStore
 from edgewise.errors import StateError
 from edgewise.log.files import sync_directory
@@ -87,8 +87,10 @@ def state_root(state: Path, fragment: Fragment | str) -> str:
 
 
 def _lost(old: Mapping[str, Layout], new: Layout) -> set[str]:
-    """Owners that stayed the same in another house."""
-    return {i for was in old.values() if not was.alike(new) for i in was.names if i in new.names}
+    """Owners that stayed the same in another house, or in another shape."""
+    carried = {i for was in old.values() if was.alike(new) for i in was.names}
+    known = {defined(i) for was in old.values() for i in was.names}
+    return {i for i in new.names if i not in carried and defined(i) in known}
 
 
 def _states(kernel: Compiled) -> list[tuple[bytes, bytes]]:

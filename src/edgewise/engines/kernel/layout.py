@@ -1,9 +1,10 @@
 """Who owns which part of a kernel's state, by definition and not by place in the app.
 
-Every query, store and partition has an id made of what it is defined as: its text without its
-place, the shapes of what it reads, and the shape of the state it keeps. Where two plans have an
-owner of the same id, its state means the same in both and can be carried from one to the other;
-whoever changed in any of these has another id.
+Every query, store and partition has an id of two parts: what it is defined as (its text without
+its place, the shapes of what it reads), and the shape of the state it keeps. Where two plans have
+an owner of the same id, its state means the same in both and can be carried from one to the other.
+One that is defined the same but keeps it in another shape, for its neighbours are others now, can
+have it built again; whoever is defined otherwise is another.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def compare(
     after = {i: layout for layout in new for i in layout.names}
     kept = [i for i, mine in after.items() if i in before and before[i].alike(mine)]
     same = {*kept, *rebuilt}
-    was = {before[i].names[i] for i in before if i not in same}
+    again = {defined(i) for i in rebuilt}
+    was = {before[i].names[i] for i in before if i not in same and defined(i) not in again}
     now = {after[i].names[i] for i in after if i not in same}
     return Change(
         tuple(after[i].names[i] for i in kept),
@@ -91,12 +93,17 @@ def compare(
     )
 
 
+def defined(owner: str) -> str:
+    """The part of an id that says what its owner is defined as."""
+    return owner.split("-", maxsplit=1)[0]
+
+
 def layout_of(page: Page, fragment: Fragment) -> Layout:
     """Of a page that is written."""
     ids: dict[str, str] = {}
     for owner in _owners(page):
-        definition = snapshot.fingerprint((_definition(page, owner), _shape(page, owner)))
-        base = definition.hex()
+        parts = (_definition(page, owner), _shape(page, owner))
+        base = "-".join(snapshot.fingerprint(part).hex() for part in parts)
         same = sum(i.split("#")[0] == base for i in ids.values())
         ids[owner] = f"{base}#{same}" if same else base
     return Layout(
