@@ -202,6 +202,7 @@ def test_the_embedded_engine_killed_three_times_gives_every_row_once(tmp_path):
     crash.finish()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_python_worker_killed_twice_gives_every_row_once(tmp_path):
     in_tasks = ("--small-batch-rows", "0", "--master", MASTER)
