@@ -92,12 +92,15 @@ def by_key(spark: SparkSession, which: str, log: Path, size: int) -> float:
         return warm_rate(query)
 
 
-def warm_rate(query: StreamingQuery) -> float:
-    """Events a second of the micro-batches after the first, of a query that ends by itself."""
+def warm_rate(query: StreamingQuery, batch_rows: int = 0) -> float:
+    """Events a second of the micro-batches after the first, of a query that ends by itself.
+
+    Spark counts nothing where the driver reads the log itself: then `batch_rows` are in each.
+    """
     query.awaitTermination()
-    warm = [p for p in query.recentProgress if p.batchId > 0 and p.numInputRows]
+    warm = [p for p in query.recentProgress if p.batchId > 0 and (p.numInputRows or batch_rows)]
     seconds = sum(p.durationMs["triggerExecution"] for p in warm) / 1000
-    return sum(p.numInputRows for p in warm) / seconds
+    return sum(p.numInputRows or batch_rows for p in warm) / seconds
 
 
 def tumbling(spark: SparkSession, parquet: Path, target: Path, count: int) -> float:

@@ -45,6 +45,7 @@ SOURCE = (
 )
 PARTS = 2
 SHARD = "shard"
+COLUMNS = (TS, AT, KIND, OFFSET, CLOCK, STREAM, "s0_k", "s0_v", "s0_t")
 
 
 def job_of(source: str) -> Job:
@@ -55,7 +56,7 @@ def job_of(source: str) -> Job:
 
 def fed(job: Job, kernel: Any, frames: Iterator[Any]) -> Any:
     """The rows a kernel makes of one call's events, as a pandas frame."""
-    whole = pd.concat(list(frames)).sort_values(OFFSET)
+    whole = pd.concat([f for f in frames if len(f)]).sort_values(OFFSET)
     for run, _ in host.runs(job, pa.RecordBatch.from_pandas(whole, preserve_index=False)):
         kernel.feed(run)
     return host.to_table(job, kernel.take()).to_pandas()
@@ -91,7 +92,7 @@ class AsMap(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
         kernel = compile_kernel(self.job.app, self.job.fragment)
         kernel.restore((bytes(k[0]), bytes(v[0])) for k, v in self.keys.iterator())
-        yield fed(self.job, kernel, rows)
+        yield fed(self.job, kernel, (f.set_axis([*COLUMNS, SHARD], axis=1) for f in rows))
         for changed, value in kernel.changed():
             if value is None:
                 self.keys.removeKey((changed,))
@@ -108,10 +109,9 @@ def by_spark(spark: SparkSession, log: Path, size: int, how: str) -> float:
     spark.conf.set("spark.sql.shuffle.partitions", str(PARTS))
     job = job_of(SOURCE)
     frame = spark.readStream.format("edgewise").option("logs", f'{{"S": "{log}"}}')
-    columns = [TS, AT, KIND, OFFSET, CLOCK, STREAM, "s0_k", "s0_v", "s0_t"]
     shard = sf.pmod(sf.xxhash64("s0_k"), sf.lit(PARTS)).alias(SHARD)
     rows = frame.option("max_rows", str(size)).load()
-    wanted = rows.where("s0_v > 50 or s0_v < 5").select(*columns, shard)  # as the engine does
+    wanted = rows.where("s0_v > 50 or s0_v < 5").select(*COLUMNS, shard)  # as the engine does
     schema = from_arrow_schema(host.out_schema(job))
     grouped = wanted.groupBy(SHARD)
     made: DataFrame
@@ -129,7 +129,7 @@ def by_spark(spark: SparkSession, log: Path, size: int, how: str) -> float:
 def by_files(spark: SparkSession, log: Path, size: int, small_batch_rows: int) -> float:
     with running(spark, SOURCE, log, size) as app:
         app.config = dataclasses.replace(app.config, small_batch_rows=small_batch_rows)
-        return warm_rate(app.stream(available_now=True))
+        return warm_rate(app.stream(available_now=True), size)
 
 
 def main(argv: list[str] | None = None) -> int:
