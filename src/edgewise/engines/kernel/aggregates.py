@@ -27,12 +27,20 @@ class AggCode:
     forever: bool = False  # outlives the rows of its group
 
 
-def aggregate(agg: Agg, args: tuple[str, ...], at: int, *, uneven: bool = False) -> AggCode:
-    """`uneven`: more may leave than came, so that something added may leave nothing counted."""
+def aggregate(
+    agg: Agg, args: tuple[str, ...], at: int, *, uneven: bool = False, in_turn: bool = False
+) -> AggCode:
+    """`uneven`: more may leave than came, so that something added may leave nothing counted.
+
+    `in_turn`: rows leave in the order they came.
+    """
     make = _MAKERS.get(agg.name.lower())
     if make is None:
         raise LookupError(f"the aggregator '{agg.name}' is not known here")
     code = make(agg, args, at)
+    if in_turn:
+        turn = tuple(line.replace("agg.leave(", "agg.leave_in_turn(") for line in code.subtract)
+        return replace(code, subtract=turn)
     if uneven and agg.name.lower() == "sum":
         added = f"kind == 0 and {args[0]} is not None and not G[{at + 1}]"
         return replace(code, value=f"(G[{at}] if {added} else {code.value})")
@@ -167,6 +175,12 @@ _MAKERS: dict[str, Callable[[Agg, tuple[str, ...], int], AggCode]] = {
     "or": _truth("or"),
     "unionset": _union,
 }
+
+
+def leave_in_turn(queue: deque[Any], value: Any) -> None:
+    """What leaves is the head, or a better value already pushed it out; one like it may be new."""
+    if queue and queue[0] == value:
+        queue.popleft()
 
 
 def leave(queue: deque[Any], value: Any) -> None:

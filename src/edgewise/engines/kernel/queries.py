@@ -15,7 +15,7 @@ from edgewise.engines.kernel.outputs import OutputCode
 from edgewise.engines.kernel.page import Page, refuse
 from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.tables import in_table
-from edgewise.engines.kernel.window_code import APART, BATCHES, make_window
+from edgewise.engines.kernel.window_code import APART, BATCHES, IN_TURN, make_window
 from edgewise.plan.exprs import Call, Const, Expr, InTable, walk
 from edgewise.plan.nodes import (
     EventType,
@@ -216,6 +216,7 @@ class StreamQuery(QueryCode):
     def _windowed(self, window: Window) -> None:
         w, source, name = self.writer, self.source, self.name
         select = self.selector(only_current=False)
+        select.in_turn = window.name.lower() in IN_TURN
         done: set[str] = set()
         mark = len(w.lines)
         with w.block(f"def {name}_in(S, chunk)"):

@@ -31,6 +31,7 @@ class SelectorCode:
     tables: Tables
     keep_group: bool = False  # rows carry their group, for a rate limit that counts by group
     each_row: bool = False  # every row of a chunk comes out, not only the last
+    in_turn: bool = False  # rows leave in the order they came
     uneven: bool = False  # what leaves need not be what came: joins look at what is there then
     aggs: dict[Agg, AggCode] = field(default_factory=dict)
 
@@ -104,7 +105,7 @@ class SelectorCode:
         for agg in self._found():
             args = tuple(exprs.value(a) for a in agg.args)
             named = tuple(a if a.isidentifier() else f"x{at}_{i}" for i, a in enumerate(args))
-            self.aggs[agg] = aggregate(agg, named, at, uneven=self.uneven)
+            self.aggs[agg] = aggregate(agg, named, at, uneven=self.uneven, in_turn=self.in_turn)
             at += len(self.aggs[agg].start)
 
     def body(self) -> None:

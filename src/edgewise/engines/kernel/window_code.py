@@ -161,6 +161,7 @@ def write_test(w: Writer, name: str, condition: Expr, slot: str, names: Names) -
     return name
 
 
+IN_TURN = frozenset({"length", "time", "timelength", "externaltime"})  # first in, first out
 # What each event lets out of these is a chunk of its own, whatever chunk it came in.
 APART = frozenset({"lengthbatch", "batch", "expressionbatch"})
 # These let current rows out last: [X] R [C].
