@@ -111,8 +111,16 @@ def test_rows_do_not_depend_on_where_runs_are_cut(app, events, cuts):
     assert run_through(kernel_of(app), events, cuts) == run_through(kernel_of(app), events)
 
 
-@given(st.sampled_from(KEYED), EVENTS | LATE_EVENTS, st.integers(1, 3))
-def test_many_keyed_kernels_give_what_one_gives(app, events, spread):
+# A late event may find a pair of its key forgotten or not, by what came for other keys.
+SPREAD = st.one_of(
+    st.tuples(st.sampled_from(KEYED), EVENTS),
+    st.tuples(st.sampled_from(KEYED[: -len(PAIRS)]), LATE_EVENTS),
+)
+
+
+@given(SPREAD, st.integers(1, 3))
+def test_many_keyed_kernels_give_what_one_gives(given_app, spread):
+    app, events = given_app
     one = run_through(kernel_of(app), events)
     kernels = [kernel_of(app, key=("k",)) for _ in range(spread)]
     for run in runs(events, range(len(events))):
