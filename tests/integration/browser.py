@@ -74,7 +74,10 @@ class Browser:
             try:
                 address = _devtools_address(process)
                 drain.start()
-                with connect(address, max_size=MESSAGE_BYTES_MAX, compression=None) as connection:
+                # No pings: between two calls nobody reads, and events that wait hide the pongs.
+                with connect(
+                    address, max_size=MESSAGE_BYTES_MAX, compression=None, ping_interval=None
+                ) as connection:
                     yield cls(connection)
             finally:
                 with suppress(ProcessLookupError):
