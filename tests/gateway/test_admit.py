@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from edgewise.event.arrow import SYSTEM_COUNT, to_arrow
 from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
-from edgewise.gateway.admit import Admission, Limits, Refused, admit
+from edgewise.gateway.admit import Admission, Limits, admit
+from edgewise.gateway.refusal import Refused
 
 JSON, LINES = "application/json", "application/x-ndjson; charset=utf-8"
 AT_US = 1_700_000_000_000_000

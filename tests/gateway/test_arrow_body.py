@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import Refused, admit
+from edgewise.gateway.admit import admit
 from edgewise.gateway.arrow_body import CONTENT_TYPE, read_arrow
+from edgewise.gateway.refusal import Refused
 
 SCHEMA = Schema.of("S", k="string", v="int", d="double", o="object")
 GOOD = pa.table({"k": ["a", None], "v": [1, 2], "d": [0.5, None], "o": ['{"a":1}', None]})

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.gateway.admit import Refused
 from edgewise.gateway.body import LINGER_BYTES_MAX, Body, BodyLimits, Gone, linger
+from edgewise.gateway.refusal import Refused
 from edgewise.gateway.stats import DoorStats
 
 LIMITS = BodyLimits(bytes_max=100, in_flight_bytes_max=150, timeout_s=5)

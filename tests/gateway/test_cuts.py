@@ -13,10 +13,10 @@ from tests.gateway.until import until
 
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.dedup import Dedup, DedupWriter
+from edgewise.gateway.dedup import DedupWriter
 from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
 from edgewise.gateway.drain import FileCursor
-from edgewise.gateway.spec import SinkSpec, SourceSpec
+from edgewise.gateway.spec import Dedup, SinkSpec, SourceSpec
 from edgewise.log.memory import MemoryLog as Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]

@@ -13,11 +13,11 @@ from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway import dedup as module
 from edgewise.gateway.admit import Admission, Admitted, Limits
-from edgewise.gateway.dedup import Dedup, DedupWriter, Recent, Thinned, dedup_by_stream, last_keys
+from edgewise.gateway.dedup import DedupWriter, Recent, Thinned, last_keys
 from edgewise.gateway.doors import check_source, http_config, source_of
 from edgewise.gateway.feed import Feed
 from edgewise.gateway.intake import Intake
-from edgewise.gateway.spec import BadSpec, MapSpec, SourceSpec
+from edgewise.gateway.spec import BadSpec, Dedup, MapSpec, SourceSpec, dedup_by_stream
 from edgewise.log.memory import MemoryLog
 from edgewise.plan.annotations import Annotation
 

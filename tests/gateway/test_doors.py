@@ -14,7 +14,6 @@ from edgewise.gateway.doors import (
     check_sink,
     check_source,
     http_config,
-    sink_class,
     sink_of,
     source_class,
     source_of,
@@ -165,7 +164,7 @@ def test_the_page_says_what_each_door_can_promise(generated_block):
     lines = ["| type | as a source | as a sink |", "|---|---|---|"]
     for kind in sorted({*SOURCES, *SINKS, "http"}):
         taken = HTTP_GUARANTEES if kind == "http" else ()
-        taken = source_class(kind).GUARANTEES if kind in SOURCES else taken
-        given = sink_class(kind).GUARANTEES if kind in SINKS else ()
+        taken = SOURCES[kind].guarantees if kind in SOURCES else taken
+        given = SINKS[kind].guarantees if kind in SINKS else ()
         lines.append(f"| [{kind}]({kind}.md) | {words(taken)} | {words(given)} |")
     generated_block(PAGE, "doors", "\n".join(lines))

@@ -176,7 +176,7 @@ def test_what_cannot_work_is_said(tmp_path):
         read_all(log, tmp_path / "none")
     with pytest.raises(BadSpec, match="follow='maybe' must be one of: true, false"):
         source(log, "x", follow="maybe")
-    with pytest.raises(BadSpec, match="json, csv or text"):
+    with pytest.raises(BadSpec, match="one of: json, csv, text"):
         source(log, "x", MapSpec("binary", {"layout": "<4si"}))
     with pytest.raises(BadSpec, match="needs the option 'path'"):
         check_source(SourceSpec("S", "file"))

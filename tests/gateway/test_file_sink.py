@@ -84,5 +84,5 @@ def test_a_file_that_became_shorter_is_said(place, tmp_path):
 def test_what_cannot_work_is_refused(place, tmp_path):
     with pytest.raises(BadSpec, match="is no file"):
         check_sink(SinkSpec("S", "file", {"path": "dir/"}))
-    with pytest.raises(BadSpec, match="json, csv or text"):
+    with pytest.raises(BadSpec, match="one of: json, csv, text; not as binary"):
         run(place, tmp_path / "x", 1, MapSpec("binary", {"layout": "<4si"}))

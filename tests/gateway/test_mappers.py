@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import Admission, Limits, Refused
+from edgewise.gateway.admit import Admission, Limits
 from edgewise.gateway.mappers import MAPPERS, mapper_of
+from edgewise.gateway.refusal import Refused
 from edgewise.gateway.spec import BadSpec, MapSpec
 
 SCHEMA = Schema.of("S", k="string", n="int", d="double", ok="bool")

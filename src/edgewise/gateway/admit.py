@@ -13,7 +13,7 @@ decoder cannot see; it counts colons instead: all fields are required, so a body
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import attrgetter
@@ -37,6 +37,7 @@ from edgewise.gateway.examine import (
     Framing,
     examine,
 )
+from edgewise.gateway.refusal import Refused, refused_body
 
 BODY_BYTES_MAX = 8 * 1024 * 1024
 EVENTS_MAX = 64 * 1024
@@ -65,33 +66,6 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """`status` is the HTTP status; `code` the one word that metrics count by."""
-
-    status: int
-    code: str
-    message: str
-    problems: tuple[Fault, ...] = ()
-    retry_after_s: int = 0
-    headers: tuple[tuple[bytes, bytes], ...] = field(default=())
-
-    def answer(self) -> dict[str, Any]:
-        """What the sender is told."""
-        listed = [
-            {"field": p.field, "reason": p.reason}
-            if p.index < 0
-            else {"event": p.index, "field": p.field, "reason": p.reason}
-            for p in self.problems
-        ]
-        return {
-            "error": self.code,
-            "message": self.message,
-            "accepted": 0,
-            "problems": listed,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Admitted:
     """The events of one request, checked."""
 
@@ -99,11 +73,6 @@ class Admitted:
     ts: list[int] | int  # one for all where it is a number
     at_us: int  # of the first event; each next one is a microsecond later
     values: list[Any]  # for each attribute a list, or an Arrow array
-
-
-def refused_body(status: int, code: str, reason: str, *, at: str = "body") -> Refused:
-    """A refusal of the request as a whole: no single event is at fault."""
-    return Refused(status, code, f"{at}: {reason}", (Fault(-1, at, reason),))
 
 
 def admit(

@@ -7,8 +7,7 @@ sink is at the next row when the broker confirmed the last one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import aio_pika
@@ -19,21 +18,15 @@ from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.feed import Feed
 from edgewise.gateway.renderers import renderer_of
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
+from edgewise.gateway.spec import Guarantee, MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
 PREFETCH = 500  # messages the broker sends ahead of our acknowledgements
 CONNECT_S = 10.0
 CONFIRM_S = 10.0
 _FAULTS = (AMQPError, OSError, TimeoutError)
-_URL = Option("amqp://user:password@host:5672/vhost, or amqps://", None)
-
-
-def _check(options: Mapping[str, str]) -> None:
-    url = urlsplit(options["url"])
-    if url.scheme not in {"amqp", "amqps"} or not url.hostname:
-        raise BadSpec(f"url='{options['url']}' must be amqp://host or amqps://host", "url")
 
 
 async def _connect(url: str) -> Any:
@@ -47,23 +40,9 @@ async def _connect(url: str) -> Any:
 
 
 class AmqpSource:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "url": _URL,
-        "queue": Option("a durable queue; it is declared where it is not there", None),
-        "exchange": Option("bind the queue to this exchange, a topic exchange where it is new"),
-        "key": Option("routing key of the binding", "#"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.AT_LEAST_ONCE,
-        Guarantee.AT_MOST_ONCE,
-    )
-    check = staticmethod(_check)
-
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._options = spec.options
         self._before = spec.options["delivery"] == Guarantee.AT_MOST_ONCE.value
-        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
-
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._connection: Any = None
@@ -112,17 +91,6 @@ class AmqpSource:
 
 
 class AmqpSink:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "url": _URL,
-        "exchange": Option("a durable topic exchange; it is declared where it is not there", None),
-        "key": Option("routing key; {{attribute}} is filled from the event", "#"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.AT_LEAST_ONCE,
-        Guarantee.AT_MOST_ONCE,
-    )
-    check = staticmethod(_check)
-
     def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
         self._options = spec.options
         self._stream = spec.stream

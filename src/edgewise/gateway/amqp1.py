@@ -15,16 +15,16 @@ from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import refused_body
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.feed import Feed
+from edgewise.gateway.refusal import refused_body
 from edgewise.gateway.renderers import renderer_of
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
+from edgewise.gateway.spec import Guarantee, MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
 if TYPE_CHECKING:
@@ -33,19 +33,6 @@ if TYPE_CHECKING:
 CREDIT = 500  # messages the broker sends ahead of our acceptances
 CREDIT_STEP = 100  # given back at once
 CONFIRM_S = 10.0
-_CONNECTION: dict[str, Option] = {
-    "url": Option("amqp://user:password@host:5672, or amqps:// for TLS", None),
-    "address": Option("the node of the broker, as it names it, such as '/amq/queue/logins'", None),
-    "ca": Option("file with the broker's certificate authority, for amqps"),
-}
-
-
-def _check(options: Mapping[str, str]) -> None:
-    url = urlsplit(options["url"])
-    if url.scheme not in {"amqp", "amqps"} or not url.hostname:
-        raise BadSpec(f"url='{options['url']}' must be amqp://host or amqps://host", "url")
-    if not options["address"]:
-        raise BadSpec("address='' names no node of the broker", "address")
 
 
 def _peer(options: Mapping[str, str], door: Any) -> Peer:
@@ -67,18 +54,9 @@ def _payload(body: Any) -> bytes | None:
 
 
 class Amqp1Source:
-    OPTIONS: ClassVar[Mapping[str, Option]] = _CONNECTION
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.AT_LEAST_ONCE,
-        Guarantee.AT_MOST_ONCE,
-    )
-    check = staticmethod(_check)
-
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._address = spec.options["address"]
         self._before = spec.options["delivery"] == Guarantee.AT_MOST_ONCE.value
-        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
-
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._peer = _peer(spec.options, self)
@@ -138,16 +116,6 @@ class Amqp1Source:
 
 
 class Amqp1Sink:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        **_CONNECTION,
-        "subject": Option("of the message; {{attribute}} is filled from the event"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.AT_LEAST_ONCE,
-        Guarantee.AT_MOST_ONCE,
-    )
-    check = staticmethod(_check)
-
     def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
         self._address = spec.options["address"]
         self._stream = spec.stream

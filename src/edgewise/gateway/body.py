@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from edgewise.gateway.admit import Refused, refused_body
 from edgewise.gateway.inflate import TooLarge, gunzip
+from edgewise.gateway.refusal import Refused, refused_body
 from edgewise.gateway.stats import DoorStats
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]

@@ -2,16 +2,16 @@
 
     @source(type='http', path='/logins', @map(type='json'))
 
-becomes `SourceSpec("login_stream", "http", {"path": "/logins"}, MapSpec("json"))`. The type finds
-a class in the table below or in an installed package's entry points, so a user adds a source with
-one class and one line:
+becomes `SourceSpec("login_stream", "http", {"path": "/logins"}, MapSpec("json"))`. The type is one
+of `declared` or of an installed package's entry points, so a user adds a source with one class and
+one line:
 
     [project.entry-points."edgewise.sources"]
     carrier-pigeon = "pigeons.source:PigeonSource"
 
-A class names its options in `OPTIONS` and what it can promise in `GUARANTEES`; both are checked
-before anything starts. HTTP is the one door shared by all streams: it has no class of its own
-kind here, `http_config` gathers its annotations into the one `HttpDoor`.
+Such a class names its options in `OPTIONS` and what it can promise in `GUARANTEES`; both are
+checked before anything starts. HTTP is the one door shared by all streams: it has no class of its
+own kind here, `http_config` gathers its annotations into the one `HttpDoor`.
 """
 
 from __future__ import annotations
@@ -20,37 +20,39 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
-from edgewise.gateway.stats import DoorStats
-from edgewise.log.api import LogReader, LogWriter
+from edgewise.gateway.declared import SINKS, SOURCES, Declared
+from edgewise.gateway.spec import (
+    BadSpec,
+    Dedup,
+    Guarantee,
+    MapSpec,
+    Option,
+    SinkSpec,
+    SourceSpec,
+)
 
 if TYPE_CHECKING:  # `edgewise check` looks here and must not load a server or Arrow for it
+    from importlib.metadata import EntryPoint
+
+    from edgewise.event.clock import Clock
     from edgewise.gateway.drain import Cursor
     from edgewise.gateway.http import HttpConfig
+    from edgewise.gateway.stats import DoorStats
+    from edgewise.log.api import LogReader, LogWriter
 
 SOURCES_GROUP = "edgewise.sources"
 SINKS_GROUP = "edgewise.sinks"
 
 
-class Source(Protocol):
-    """One annotation, running. `options` are complete: defaults are filled in."""
+class Door(Protocol):
+    """One annotation, running."""
 
-    OPTIONS: ClassVar[Mapping[str, Option]]
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]]  # the first is the default
     stats: DoorStats
 
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None:
-        """BadSpec where complete options cannot work together; nothing is opened here."""
-        ...
-
-    def __init__(
-        self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock
-    ) -> None: ...
     async def start(self) -> None:
         """Returns when events may flow; raises SetupError where the other side cannot be."""
         ...
@@ -60,20 +62,32 @@ class Source(Protocol):
         ...
 
 
-class Sink(Protocol):
-    """One annotation, running: the rows of a log to the world, from where it left off."""
+class Source(Door, Protocol):
+    """The world to a log. `options` are complete: defaults are filled in."""
 
-    OPTIONS: ClassVar[Mapping[str, Option]]
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]]
-    stats: DoorStats
+    def __init__(
+        self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock
+    ) -> None: ...
 
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None: ...
+
+class Sink(Door, Protocol):
+    """The rows of a log to the world, from where it left off."""
+
     def __init__(
         self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor
     ) -> None: ...
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
+
+
+class Declares(Protocol):
+    """What the class of an entry point has besides being a Source or a Sink."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]]
+    GUARANTEES: ClassVar[tuple[Guarantee, ...]]  # the first is the default
+
+    @staticmethod
+    def check(options: Mapping[str, str]) -> None:
+        """BadSpec where complete options cannot work together; nothing is opened here."""
+        ...
 
 
 # Every type has these besides its own.
@@ -94,25 +108,6 @@ HTTP_OPTIONS: Mapping[str, Option] = {
 }
 HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 
-# type -> "module:class". Loaded when used, so that an app without MQTT needs no MQTT client.
-SOURCES: dict[str, str] = {
-    "amqp": "edgewise.gateway.amqp:AmqpSource",
-    "amqp1": "edgewise.gateway.amqp1:Amqp1Source",
-    "file": "edgewise.gateway.file:FileSource",
-    "kafka": "edgewise.gateway.kafka:KafkaSource",
-    "mqtt": "edgewise.gateway.mqtt:MqttSource",
-    "zeromq": "edgewise.gateway.zeromq:ZeroMqSource",
-}
-SINKS: dict[str, str] = {
-    "amqp": "edgewise.gateway.amqp:AmqpSink",
-    "amqp1": "edgewise.gateway.amqp1:Amqp1Sink",
-    "file": "edgewise.gateway.file_sink:FileSink",
-    "http": "edgewise.gateway.webhook:HttpSink",
-    "kafka": "edgewise.gateway.kafka:KafkaSink",
-    "mqtt": "edgewise.gateway.mqtt:MqttSink",
-    "zeromq": "edgewise.gateway.zeromq:ZeroMqSink",
-}
-
 
 def check_source(spec: SourceSpec) -> SourceSpec:
     """The spec with all defaults filled in; BadSpec where no door can keep it."""
@@ -129,29 +124,49 @@ def check_source(spec: SourceSpec) -> SourceSpec:
                 "/streams/<stream> takes JSON and Arrow",
             )
     else:
-        cls = source_class(spec.type)
-        known = {**SOURCE_OPTIONS, **cls.OPTIONS}
-        can = _with_dedup(cls.GUARANTEES) if spec.options.get("dedup") else cls.GUARANTEES
+        said = declared_source(spec.type)
+        known = {**SOURCE_OPTIONS, **said.options}
+        can = _with_dedup(said.guarantees) if spec.options.get("dedup") else said.guarantees
         options = _complete(spec.type, spec.options, known, can)
-        cls.check(options)
+        said.check(options)
+        _check_type(spec, said)
     return SourceSpec(spec.stream, spec.type, options, spec.map)
 
 
 def check_sink(spec: SinkSpec) -> SinkSpec:
-    cls = sink_class(spec.type)
-    known = {**SINK_OPTIONS, **cls.OPTIONS}
-    options = _complete(spec.type, spec.options, known, cls.GUARANTEES)
-    cls.check(options)
+    said = declared_sink(spec.type)
+    known = {**SINK_OPTIONS, **said.options}
+    options = _complete(spec.type, spec.options, known, said.guarantees)
+    said.check(options)
+    _check_type(spec, said)
     return SinkSpec(spec.stream, spec.type, options, spec.map)
 
 
+def _check_type(spec: SourceSpec | SinkSpec, said: Declared) -> None:
+    if said.maps and spec.map.type not in said.maps:
+        known = ", ".join(said.maps)
+        raise BadSpec(f"'{spec.type}' is mapped as one of: {known}; not as {spec.map.type}", "map")
+
+
+def declared_source(kind: str) -> Declared:
+    if kind in SOURCES:
+        return SOURCES[kind]
+    return _declared(_plugin(kind, SOURCES_GROUP, "source", (*SOURCES, "http")))
+
+
+def declared_sink(kind: str) -> Declared:
+    if kind in SINKS:
+        return SINKS[kind]
+    return _declared(_plugin(kind, SINKS_GROUP, "sink", tuple(SINKS)))
+
+
 def source_class(kind: str) -> type[Source]:
-    found: type[Source] = _find(kind, SOURCES, SOURCES_GROUP, "source", also=("http",))
+    found: type[Source] = _class(declared_source(kind))
     return found
 
 
 def sink_class(kind: str) -> type[Sink]:
-    found: type[Sink] = _find(kind, SINKS, SINKS_GROUP, "sink")
+    found: type[Sink] = _class(declared_sink(kind))
     return found
 
 
@@ -171,8 +186,6 @@ def source_of(stream: str, annotation: AnnotationLike, schema: Schema | None = N
     kind, options, mapping = _elements(annotation)
     spec = check_source(SourceSpec(stream, kind, options, mapping))
     if spec.options["dedup"]:
-        from edgewise.gateway.dedup import Dedup
-
         Dedup.of(spec, schema)
     if schema is not None and mapping != MapSpec():  # plain JSON takes every schema
         from edgewise.gateway.mappers import check_map
@@ -232,21 +245,26 @@ def http_config(specs: Iterable[SourceSpec], config: HttpConfig | None = None) -
     return replace(given, paths=paths, maps=maps, keyed=frozenset(keyed))
 
 
-def _find(
-    kind: str, table: Mapping[str, str], group: str, word: str, also: tuple[str, ...] = ()
-) -> Any:
-    if kind in table:
-        module, _, name = table[kind].partition(":")
-        return getattr(import_module(module), name)
+def _plugin(kind: str, group: str, word: str, ours: tuple[str, ...]) -> EntryPoint:
     from importlib.metadata import entry_points  # slow to load, and most apps need none
 
     plugins = {p.name: p for p in entry_points(group=group)}
     if kind in plugins:
-        return plugins[kind].load()
-    known = sorted({*table, *plugins, *also})
+        return plugins[kind]
+    known = sorted({*ours, *plugins})
     near = difflib.get_close_matches(kind, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known) or 'none'}"
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
     raise BadSpec(f"no {word} of type '{kind}'; {hint}")
+
+
+def _declared(plugin: EntryPoint) -> Declared:
+    says: type[Declares] = plugin.load()
+    return Declared(plugin.value, says.OPTIONS, says.GUARANTEES, says.check)
+
+
+def _class(said: Declared) -> Any:
+    module, _, name = said.where.partition(":")
+    return attrgetter(name)(import_module(module))
 
 
 def _complete(

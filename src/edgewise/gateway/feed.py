@@ -16,11 +16,12 @@ from typing import Any
 from edgewise.errors import LogFull
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import Admission, Admitted, Limits, Refused
+from edgewise.gateway.admit import Admission, Admitted, Limits
 from edgewise.gateway.arrow_body import columns_of
 from edgewise.gateway.examine import Columns
 from edgewise.gateway.intake import Arrivals, Intake
 from edgewise.gateway.mappers import mapper_of
+from edgewise.gateway.refusal import Refused
 from edgewise.gateway.spec import SourceSpec
 from edgewise.gateway.stats import DoorStats
 from edgewise.gateway.watch import watch

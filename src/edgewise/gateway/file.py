@@ -13,10 +13,10 @@ import glob
 import logging
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,9 +24,10 @@ import pyarrow.parquet as pq
 from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import Admitted, Refused, refused_body
+from edgewise.gateway.admit import Admitted
 from edgewise.gateway.feed import Feed
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SourceSpec
+from edgewise.gateway.refusal import Refused, refused_body
+from edgewise.gateway.spec import MapSpec, SourceSpec
 from edgewise.log.api import LogWriter
 
 logger = logging.getLogger(__name__)
@@ -37,8 +38,6 @@ ROWS_MAX = 32 * 1024  # of Parquet in one append
 FOOTER_BYTES = 4096
 STEPS_MAX = 256  # chunks of one file before the next has its turn
 POLL_S = 0.1
-
-_CHOICES = {"follow": ("true", "false"), "from": ("start", "end"), "format": ("lines", "parquet")}
 
 
 @dataclass(slots=True)
@@ -55,23 +54,6 @@ class _Tail:
 
 
 class FileSource:
-    OPTIONS: ClassVar[dict[str, Option]] = {
-        "path": Option("a file, or a pattern such as '/var/log/*.json'", None),
-        "follow": Option("'true' waits for more lines and files, 'false' ends", "true"),
-        "from": Option("'start' or 'end': where to begin in a file never read before", "start"),
-        "format": Option("'lines' or 'parquet'", "lines"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.EFFECTIVELY_ONCE,
-        Guarantee.AT_LEAST_ONCE,
-    )
-
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None:
-        for name, known in _CHOICES.items():
-            if options[name] not in known:
-                raise BadSpec(f"{name}='{options[name]}' must be one of: {', '.join(known)}", name)
-
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         options = spec.options
         self._pattern = options["path"]
@@ -89,8 +71,6 @@ class FileSource:
     def _line_map(self, spec: MapSpec) -> MapSpec:
         if self._parquet:
             return MapSpec()
-        if spec.type not in {"json", "csv", "text"}:
-            raise BadSpec(f"a file of lines is mapped as json, csv or text, not {spec.type}")
         if spec.type == "json":
             return replace(spec, options={**spec.options, "framing": "lines"})
         return spec

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 from edgewise.errors import SetupError
 from edgewise.event.schema import Schema
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec
+from edgewise.gateway.spec import MapSpec, SinkSpec
 from edgewise.log.api import LogReader
-
-_TEXT_MAPS = {"json", "csv", "text"}
 
 
 class _Position:
@@ -57,20 +53,8 @@ class _Position:
 
 
 class FileSink:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "path": Option("the file; it is created, with its directory, where it is not there", None),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (Guarantee.EFFECTIVELY_ONCE,)
-
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None:
-        if not options["path"] or options["path"].endswith("/"):
-            raise BadSpec(f"path='{options['path']}' is no file", "path")
-
     def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
         del cursor  # the file has its own, since both must be saved at once
-        if spec.map.type not in _TEXT_MAPS:
-            raise BadSpec(f"a file of lines is mapped as json, csv or text, not {spec.map.type}")
         self._header = self._header_of(spec.map, schema)
         self._path = Path(spec.options["path"])
         self._position = _Position(self._path)

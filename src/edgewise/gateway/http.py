@@ -30,12 +30,13 @@ import uvicorn
 from edgewise.errors import LogError, LogFull, SetupError
 from edgewise.event.arrow import from_arrow
 from edgewise.event.clock import Clock
-from edgewise.gateway.admit import Admission, Limits, Refused, refused_body
+from edgewise.gateway.admit import Admission, Limits
 from edgewise.gateway.body import Body, BodyLimits, Gone, Receive, linger
 from edgewise.gateway.intake import Arrivals, Intake, answer_of
 from edgewise.gateway.mappers import Mapper, mapper_of
 from edgewise.gateway.openapi import openapi
 from edgewise.gateway.producer import producer_of
+from edgewise.gateway.refusal import Refused, refused_body
 from edgewise.gateway.spec import MapSpec
 from edgewise.gateway.stats import DoorStats, prometheus
 from edgewise.gateway.tokens import Authority, token_of

@@ -13,7 +13,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -21,8 +21,9 @@ from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.feed import Feed
 from edgewise.gateway.renderers import renderer_of
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
+from edgewise.gateway.spec import Guarantee, MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
 logger = logging.getLogger(__name__)
@@ -31,17 +32,6 @@ POLL_S = 0.2
 ANSWER_S = 10.0
 DELIVER_ANSWERS = 4  # answers that one delivery waits for, at the most
 PARTITIONS_MAX = 1024
-_SERVERS = Option("host:port of one or more brokers, with commas between", None)
-_TOPIC = Option("the topic", None)
-
-
-def _check(options: Mapping[str, str]) -> None:
-    for server in options["servers"].split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not host or not port.isdigit():
-            raise BadSpec(f"servers='{options['servers']}' must be host:port", "servers")
-    if not options["topic"]:
-        raise BadSpec("topic='' names no topic", "topic")
 
 
 def _settings(options: Mapping[str, str], **more: Any) -> dict[str, Any]:
@@ -51,28 +41,10 @@ def _settings(options: Mapping[str, str], **more: Any) -> dict[str, Any]:
 
 
 class KafkaSource:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "servers": _SERVERS,
-        "topic": _TOPIC,
-        "from": Option("'start' or 'end': where to begin in a partition never read", "start"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.EFFECTIVELY_ONCE,
-        Guarantee.AT_LEAST_ONCE,
-    )
-
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None:
-        _check(options)
-        if options["from"] not in {"start", "end"}:
-            raise BadSpec(f"from='{options['from']}' must be one of: start, end", "from")
-
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._options = spec.options
         self._topic = spec.options["topic"]
         self._at_end = spec.options["from"] == "end"
-        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
-
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._consumer: Any = None
@@ -160,17 +132,6 @@ class _Committed:
 
 
 class KafkaSink:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "servers": _SERVERS,
-        "topic": _TOPIC,
-        "key": Option("key of the record; {{attribute}} is filled from the event"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.EFFECTIVELY_ONCE,
-        Guarantee.AT_LEAST_ONCE,
-    )
-    check = staticmethod(_check)
-
     def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
         self._options = spec.options
         self._topic = spec.options["topic"]

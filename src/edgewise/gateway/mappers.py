@@ -19,11 +19,10 @@ import io
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
-from edgewise.gateway.admit import Admission, Admitted, Limits, Refused, refused_body
 from edgewise.gateway.examine import (
     Checked,
     Columns,
@@ -33,55 +32,73 @@ from edgewise.gateway.examine import (
     gather,
     json_values,
 )
+from edgewise.gateway.refusal import Refused, refused_body
 from edgewise.gateway.spec import BadSpec, MapSpec
+
+if TYPE_CHECKING:  # `edgewise check` makes mappings and goes without Arrow
+    from edgewise.gateway.admit import Admission, Admitted
 
 LINE_CHARS_MAX = 1024 * 1024
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-class Mapper(Protocol):
+class Reading(Protocol):
     """Payload in, checked events out."""
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused: ...
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused: ...
+
+
+class Mapper:
+    """A mapping and the stream it is for."""
+
+    def __init__(self, mapping: Reading, admission: Admission) -> None:
+        self._mapping = mapping
+        self._admission = admission
+
+    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+        return self._mapping.read(payload, at_us, self._admission)
 
 
 def mapper_of(spec: MapSpec, admission: Admission) -> Mapper:
     """BadSpec where the mapping cannot work for this stream."""
+    return Mapper(check_map(spec, admission.schema), admission)
+
+
+def check_map(spec: MapSpec, schema: Schema) -> Reading:
+    """BadSpec where the mapping cannot work for this stream: also for compile time."""
     make = MAPPERS.get(spec.type)
     if make is None:
         raise BadSpec(f"no mapping of type '{spec.type}'; known: {', '.join(MAPPERS)}", "type")
     for name in spec.attributes:
-        if admission.schema.index(name) < 0:
-            raise BadSpec(f"@attributes names '{name}', {admission.schema.name} has none", name)
-    return make(spec, admission)
+        if schema.index(name) < 0:
+            raise BadSpec(f"@attributes names '{name}', {schema.name} has none", name)
+    return make(spec, schema)
 
 
 class _JsonMapper:
-    def __init__(self, spec: MapSpec, admission: Admission) -> None:
+    def __init__(self, spec: MapSpec, schema: Schema) -> None:
         _options(spec, {"framing"})
-        self._admission = admission
         lines = spec.options.get("framing", "json") == "lines"
         self._content_type = "application/x-ndjson" if lines else "application/json"
         self._framing = Framing.LINES if lines else Framing.JSON
-        schema = admission.schema
         self._paths = (
             [_path(spec.attributes.get(name, name)) for name in schema.names]
             if spec.attributes
             else []
         )
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
         if not self._paths:
-            return self._admission.read(payload, self._content_type, at_us)
+            return admission.read(payload, self._content_type, at_us)
         text = _text(payload)
         if isinstance(text, Refused):
             return text
         events = json_values(text, self._framing)
         if isinstance(events, Fault):
-            return self._admission.admitted([events], at_us)
-        schema = self._admission.schema
+            return admission.admitted([events], at_us)
+        schema = admission.schema
         rows = ([_pick(event, path) for path in self._paths] for event in events)
-        return self._admission.admitted(_checked(rows, schema), at_us)
+        return admission.admitted(_checked(rows, schema), at_us)
 
 
 def _path(text: str) -> list[str | int]:
@@ -98,15 +115,14 @@ def _pick(event: Any, path: Iterable[str | int]) -> Any:
 
 
 class _CsvMapper:
-    def __init__(self, spec: MapSpec, admission: Admission) -> None:
+    def __init__(self, spec: MapSpec, schema: Schema) -> None:
         _options(spec, {"delimiter", "header", "quote"})
-        self._admission = admission
         self._delimiter = spec.options.get("delimiter", ",").replace("\\t", "\t")
         self._quote = spec.options.get("quote", '"')
         if len(self._delimiter) != 1 or len(self._quote) != 1:
             raise BadSpec("delimiter and quote are one character each", "delimiter")
         self._header = spec.options.get("header", "false") == "true"
-        names = admission.schema.names
+        names = schema.names
         where = spec.attributes or (
             {} if self._header else {n: str(i) for i, n in enumerate(names)}
         )
@@ -115,7 +131,7 @@ class _CsvMapper:
         if not self._header and not all(w.isdigit() for w in self._where):
             raise BadSpec("without header='true' a column is a number, counted from 0", "header")
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
         text = _text(payload)
         if isinstance(text, Refused):
             return text
@@ -125,12 +141,12 @@ class _CsvMapper:
             quotechar=self._quote,
             strict=True,
         )
-        schema = self._admission.schema
+        schema = admission.schema
         try:
             found = gather(self._events(iter(reader), schema))
         except csv.Error as bad:
             return refused_body(400, "malformed", f"not CSV: {bad} in line {reader.line_num}")
-        return self._admission.admitted(found, at_us)
+        return admission.admitted(found, at_us)
 
     def _events(self, lines: Iterator[list[str]], schema: Schema) -> Iterator[Checked]:
         places = [int(w) for w in self._where if w.isdigit()]
@@ -151,10 +167,9 @@ class _CsvMapper:
 
 
 class _TextMapper:
-    def __init__(self, spec: MapSpec, admission: Admission) -> None:
+    def __init__(self, spec: MapSpec, schema: Schema) -> None:
         _options(spec, {"regex"})
-        self._admission = admission
-        self._regex = self._compile(spec.options.get("regex", ""), admission.schema)
+        self._regex = self._compile(spec.options.get("regex", ""), schema)
 
     @staticmethod
     def _compile(pattern: str, schema: Schema) -> re.Pattern[str] | None:
@@ -170,14 +185,14 @@ class _TextMapper:
             raise BadSpec(f"regex has no group (?P<{missing[0]}>...)", "regex")
         return regex
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
         text = _text(payload)
         if isinstance(text, Refused):
             return text
         if self._regex is None:
-            return self._admission.admitted(Columns([None], [[text]]), at_us)
-        found = gather(self._events(text, self._regex, self._admission.schema))
-        return self._admission.admitted(found, at_us)
+            return admission.admitted(Columns([None], [[text]]), at_us)
+        found = gather(self._events(text, self._regex, admission.schema))
+        return admission.admitted(found, at_us)
 
     @staticmethod
     def _events(text: str, regex: re.Pattern[str], schema: Schema) -> Iterator[Checked]:
@@ -190,58 +205,51 @@ class _TextMapper:
 
 
 class _BinaryMapper:
-    def __init__(self, spec: MapSpec, admission: Admission) -> None:
+    def __init__(self, spec: MapSpec, schema: Schema) -> None:
         _options(spec, {"layout"})
-        self._admission = admission
         layout = spec.options.get("layout", "")
         try:
             self._layout = struct.Struct(layout)
         except struct.error as bad:
             raise BadSpec(f"layout '{layout}': {bad}", "layout") from None
-        names = admission.schema.names
+        names = schema.names
         if not layout or len(self._layout.unpack(bytes(self._layout.size))) != len(names):
             raise BadSpec(
                 f"layout '{layout}' must have one value for each of: {', '.join(names)}", "layout"
             )
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
         if not payload or len(payload) % self._layout.size:
             reason = f"{len(payload)} bytes are no whole records of {self._layout.size}"
             return refused_body(400, "malformed", reason)
         rows = (list(map(_plain, values)) for values in self._layout.iter_unpack(payload))
-        return self._admission.admitted(_checked(rows, self._admission.schema), at_us)
+        return admission.admitted(_checked(rows, admission.schema), at_us)
 
 
 class _AvroMapper:
-    def __init__(self, spec: MapSpec, admission: Admission) -> None:
+    def __init__(self, spec: MapSpec, schema: Schema) -> None:
         from edgewise.gateway.avro import AvroCodec
 
         _options(spec, {"schema"})
-        self._admission = admission
         self._reader = AvroCodec(spec.options.get("schema", ""))
-        self._paths = [_path(spec.attributes.get(n, n)) for n in admission.schema.names]
+        self._paths = [_path(spec.attributes.get(n, n)) for n in schema.names]
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
         try:
             datum = self._reader.read(payload)
         except ValueError as bad:
             return refused_body(400, "malformed", str(bad))
         rows = [[_plain(_pick(datum, p)) for p in self._paths]]
-        return self._admission.admitted(_checked(rows, self._admission.schema), at_us)
+        return admission.admitted(_checked(rows, admission.schema), at_us)
 
 
-MAPPERS: Mapping[str, Callable[[MapSpec, Admission], Mapper]] = {
+MAPPERS: Mapping[str, Callable[[MapSpec, Schema], Reading]] = {
     "json": _JsonMapper,
     "csv": _CsvMapper,
     "text": _TextMapper,
     "binary": _BinaryMapper,
     "avro": _AvroMapper,
 }
-
-
-def check_map(spec: MapSpec, schema: Schema) -> None:
-    """BadSpec where the mapping cannot work for this stream: for compile time."""
-    mapper_of(spec, Admission(schema, Limits()))
 
 
 def _options(spec: MapSpec, known: set[str]) -> None:

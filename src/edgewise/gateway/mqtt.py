@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import paho.mqtt.client as paho
@@ -27,8 +27,9 @@ from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.feed import Feed
 from edgewise.gateway.renderers import renderer_of
-from edgewise.gateway.spec import BadSpec, Guarantee, MapSpec, Option, SinkSpec, SourceSpec
+from edgewise.gateway.spec import MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
 IN_FLIGHT_MAX = 1000  # messages of one source on their way to the disk
@@ -39,16 +40,6 @@ SESSION_S = 7 * 24 * 3600
 TOPICS_MAX = 256
 _VERSIONS = {"3.1.1": paho.MQTTv311, "5": paho.MQTTv5}
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
-
-_CONNECTION: dict[str, Option] = {
-    "url": Option("mqtt://host:port, or mqtts://host:port for TLS", None),
-    "qos": Option("'0', '1' or '2'", "1"),
-    "version": Option("'3.1.1' or '5'", "3.1.1"),
-    "client.id": Option("names the session at the broker; default: edgewise-<stream>"),
-    "username": Option("for brokers that ask"),
-    "password": Option("for brokers that ask"),
-    "ca": Option("file with the broker's certificate authority, for mqtts"),
-}
 
 
 class _Client(paho.Client):
@@ -92,23 +83,10 @@ class _Held:
 
 
 class MqttSource:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        **_CONNECTION,
-        "topic": Option(
-            "filters with commas between; '$share/group/filter' shares the load", None
-        ),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.AT_LEAST_ONCE,
-        Guarantee.AT_MOST_ONCE,
-    )
-
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._options = spec.options
         self._qos = int(spec.options["qos"])
         self._topics = [t.strip() for t in spec.options["topic"].split(",")][:TOPICS_MAX]
-        from edgewise.gateway.feed import Feed  # needs Arrow, which `check` goes without
-
         self._feed = Feed(spec, schema, writer, clock)
         self.stats = self._feed.stats
         self._client = _client(spec.options, f"edgewise-{spec.stream}")
@@ -121,10 +99,6 @@ class MqttSource:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._subscribed = asyncio.Event()
         self._client.on_subscribe = self._on_subscribe
-
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None:
-        _check(options)
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -187,16 +161,6 @@ class MqttSource:
 
 
 class MqttSink:
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        **_CONNECTION,
-        "topic": Option("where to publish; {{attribute}} is filled from the event", None),
-        "retain": Option("'true' lets the broker keep the last message of a topic", "false"),
-    }
-    GUARANTEES: ClassVar[tuple[Guarantee, ...]] = (
-        Guarantee.AT_LEAST_ONCE,
-        Guarantee.AT_MOST_ONCE,
-    )
-
     def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
         self._options = spec.options
         self._qos = int(spec.options["qos"])
@@ -205,10 +169,6 @@ class MqttSink:
         self._drain = Drain(spec, schema, reader, cursor)
         self.stats = self._drain.stats
         self._client = _client(spec.options, f"edgewise-{spec.stream}-sink")
-
-    @staticmethod
-    def check(options: Mapping[str, str]) -> None:
-        _check(options)
 
     async def start(self) -> None:
         await _connect(self._client, self._options)
@@ -239,21 +199,6 @@ class MqttSink:
                 raise Undelivered(str(bad)) from None
             if not info.is_published():
                 raise Undelivered(f"the broker confirmed nothing for {CONFIRM_S:g} s")
-
-
-def _check(options: Mapping[str, str]) -> None:
-    url = urlsplit(options["url"])
-    if url.scheme not in _PORTS or not url.hostname:
-        raise BadSpec(
-            f"url='{options['url']}' must be mqtt://host:port or mqtts://host:port", "url"
-        )
-    if options["version"] not in _VERSIONS:
-        known = ", ".join(_VERSIONS)
-        raise BadSpec(f"version='{options['version']}' must be one of: {known}", "version")
-    if options["qos"] not in {"0", "1", "2"}:
-        raise BadSpec(f"qos='{options['qos']}' must be one of: 0, 1, 2", "qos")
-    if options["qos"] == "0" and options["delivery"] != Guarantee.AT_MOST_ONCE.value:
-        raise BadSpec("qos='0' can lose messages: say delivery='at-most-once', or qos='1'", "qos")
 
 
 def _client(options: Mapping[str, str], name: str) -> _Client:

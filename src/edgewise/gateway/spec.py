@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from edgewise.errors import EdgewiseError
+from edgewise.event.schema import Schema
+from edgewise.event.types import AttrType
+
+DEDUP_BOUND_MAX = 10_000_000
+_KEY_TYPES = (AttrType.STRING, AttrType.INT, AttrType.LONG)
 
 
 class Guarantee(enum.Enum):
@@ -60,3 +65,47 @@ class SinkSpec:
     type: str
     options: Mapping[str, str] = field(default_factory=dict)
     map: MapSpec = MapSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class Dedup:
+    """What `dedup` and `dedup.bound` say."""
+
+    attribute: str
+    bound: int
+
+    @classmethod
+    def of(cls, spec: SourceSpec, schema: Schema | None = None) -> Dedup | None:
+        """None where nothing is declared; BadSpec where it cannot be kept."""
+        attribute, bound = spec.options.get("dedup", ""), spec.options.get("dedup.bound", "")
+        if not attribute:
+            return None
+        if not bound.isdigit() or not 1 <= int(bound) <= DEDUP_BOUND_MAX:
+            raise BadSpec(f"dedup.bound='{bound}' must be 1 to {DEDUP_BOUND_MAX}", "dedup.bound")
+        if schema is not None:
+            at = schema.index(attribute)
+            if at < 0:
+                raise BadSpec(f"dedup='{attribute}': {schema.name} has no such attribute", "dedup")
+            kind = schema.attributes[at].type
+            if kind not in _KEY_TYPES:
+                known = ", ".join(t.value for t in _KEY_TYPES)
+                raise BadSpec(
+                    f"dedup='{attribute}' is a {kind.value}; an id is one of: {known}", "dedup"
+                )
+        return cls(attribute, int(bound))
+
+
+def dedup_by_stream(specs: Iterable[SourceSpec]) -> dict[str, Dedup]:
+    """BadSpec where two sources of one stream do not agree."""
+    found: dict[str, Dedup] = {}
+    for spec in specs:
+        said = Dedup.of(spec)
+        if said is not None and found.setdefault(spec.stream, said) != said:
+            first = found[spec.stream]
+            raise BadSpec(
+                f"two sources of {spec.stream} tell doubles apart in two ways, by "
+                f"'{first.attribute}' (bound {first.bound}) and by '{said.attribute}' (bound "
+                f"{said.bound}); the memory is of the stream, say the same in both",
+                "dedup",
+            )
+    return found

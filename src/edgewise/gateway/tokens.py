@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from edgewise.gateway.admit import Refused, refused_body
+from edgewise.gateway.refusal import Refused, refused_body
 
 # Token, and the stream that is asked for ('' for pages about all of them). None: it may.
 Authority = Callable[[str, str], Refused | None]

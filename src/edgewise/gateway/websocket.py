@@ -26,9 +26,10 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from edgewise.errors import LogError, LogFull
-from edgewise.gateway.admit import Admission, Admitted, Refused
+from edgewise.gateway.admit import Admission, Admitted
 from edgewise.gateway.intake import Arrivals, Intake, answer_of
 from edgewise.gateway.producer import KEY_CHARS_MAX, SEQUENCE_MAX
+from edgewise.gateway.refusal import Refused
 from edgewise.gateway.stats import DoorStats
 from edgewise.log.api import LogWriter
 

@@ -36,9 +36,8 @@ def end_problems(app: App, text: str) -> tuple[Problem, ...]:
 def _disagreements(found: list[tuple[Stream, Annotation]], text: str) -> tuple[Problem, ...]:
     if not any(a.get("dedup") for _, a in found):
         return ()
-    from edgewise.gateway.dedup import dedup_by_stream
     from edgewise.gateway.doors import source_of
-    from edgewise.gateway.spec import BadSpec
+    from edgewise.gateway.spec import BadSpec, dedup_by_stream
 
     problems = []
     for stream in dict.fromkeys(s for s, _ in found):

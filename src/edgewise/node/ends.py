@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from edgewise.edge.merge import Merges
 from edgewise.edge.sink import TopicSink
-from edgewise.gateway.dedup import Dedup, dedup_by_stream
 from edgewise.gateway.doors import sink_of, source_of
-from edgewise.gateway.spec import SinkSpec, SourceSpec
+from edgewise.gateway.spec import Dedup, SinkSpec, SourceSpec, dedup_by_stream
 from edgewise.node.apps import options
 from edgewise.node.merges import register_aggregates
 from edgewise.plan.nodes import App

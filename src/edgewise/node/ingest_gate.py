@@ -13,7 +13,7 @@ from collections import OrderedDict
 from edgewise.edge.gate import Principal, Verifier
 from edgewise.errors import ProtocolError
 from edgewise.event.clock import Clock
-from edgewise.gateway.admit import Refused
+from edgewise.gateway.refusal import Refused
 from edgewise.gateway.tokens import not_permitted, unknown_caller
 
 TOKENS_MAX = 4096  # remembered, the last used ones
