@@ -27,16 +27,20 @@ TAKEOVER_S_MAX = 1.0
 # A node that obeys at once and says what it was told.
 CHILD = """
 import sys
+import threading
 from pathlib import Path
 from edgewise.event.position import Position
 from edgewise.ha.driver import Lease, StandbyLoop
 from edgewise.ha.election import CaughtUp, Replay, RefuseWrites, WritesRefused
+
+started = threading.Event()
 
 def say(word):  # in one piece: the loop has a thread of its own
     sys.stdout.write(f"{word}\\n")
     sys.stdout.flush()
 
 def obey(action):
+    started.wait()
     say(action)
     if isinstance(action, Replay):
         loop.report(CaughtUp(action.epoch))
@@ -46,6 +50,7 @@ def obey(action):
 loop = StandbyLoop(Lease(Path(sys.argv[1])), lambda: Position(1, 40), obey)
 loop.start()
 say("started")
+started.set()
 sys.stdin.read()
 loop.drain()
 say("drained")
