@@ -77,6 +77,14 @@ QUERIES_AT_ONCE = QUERIES | {
         "from A#window.externalTimeBatch(t, 7 milliseconds) "
         "select v, k, avg(v) as a, count() as n, sum(v) as s group by k insert into O;"
     ),
+    "batches of groups": (
+        "from A#window.externalTimeBatch(t, 7 milliseconds) "
+        "select sum(v) as s, k, count() as n group by k insert into O;"
+    ),
+    "batches of pairs": (
+        "from A#window.externalTimeBatch(t, 15 milliseconds) "
+        "select v, sum(t) as s, k, v as w group by k, v insert into O;"
+    ),
     "batches by two": (
         "from A#window.externalTimeBatch(t, 20 milliseconds) "
         "select sum(t) + 1 as s, k group by k, v insert into O;"

@@ -43,8 +43,14 @@ def test_what_might_not_be_exact_is_refused(odd):
 @given(st.lists(st.integers(0, 9), max_size=20), st.integers(0, 20), st.integers(0, 9))
 def test_the_first_place_that_reaches_a_bound(times, start, bound):
     wanted = next((i for i in range(start, len(times)) if times[i] >= bound), None)
-    array = vectors.whole(times)
-    assert array is None or vectors.first_from(array, start, bound) == wanted
+    for found in (vectors.whole(times), vectors.moments(times)):
+        assert found is None or vectors.first_from(found, start, bound) == wanted
+
+
+def test_times_that_ascend_stay_a_list():
+    assert vectors.moments((1, 1, 3)) == [1, 1, 3]
+    assert vectors.moments([1, 3, 2]).tolist() == [1, 3, 2]
+    assert vectors.moments([1, None, 2]) is None
 
 
 def test_totals_wrap_as_javas_do():

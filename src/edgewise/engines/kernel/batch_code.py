@@ -16,6 +16,7 @@ from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, walk
 from edgewise.plan.nodes import EventType
 
 _NUMBERS = (AttrType.INT, AttrType.LONG, AttrType.DOUBLE)
+_EXACT = (AttrType.STRING, AttrType.BOOL, AttrType.INT, AttrType.LONG)  # equal is the same
 
 
 def sums_up(code: StreamQuery) -> bool:
@@ -53,7 +54,7 @@ def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
     stamp, span = window.args
     assert isinstance(stamp, Field)
     assert isinstance(span, Const)
-    w.line(f"times = vec.whole(run.columns[{names.index(stamp.name)}])")
+    w.line(f"times = vec.moments(run.columns[{names.index(stamp.name)}])")
     with w.block("if batch and times is not None and not heap and not batch[3]"):
         w.line("columns, low = run.columns, 0")
         w.line("high = vec.first_from(times, 0, batch[2])")
@@ -79,17 +80,24 @@ def write_batch(page: Page, stream: str, code: StreamQuery) -> None:
     w, names, select = page.writer, page.schema(stream).names, code.query.select
     found = dict.fromkeys(n for i in select.items for n in walk(i.expr) if isinstance(n, Agg))
     cells = {agg: n for n, agg in enumerate(found)}
+    data = _from_groups(code, cells)
     with w.block(f"def {code.name}_batch(columns, stamps, clock, offset, at)"):
         keys = [f"columns[{names.index(f.name)}]" for f in select.group_by]
         w.line(f"keys = {keys[0]}" if len(keys) == 1 else f"keys = list(zip({', '.join(keys)}))")
-        w.line("last = dict(zip(keys, range(len(stamps))))")
+        last = "stamps" if data else "range(len(stamps))"
+        w.line(f"last = dict(zip(keys, {last}))")
         for agg, n in cells.items():
             _gather(page, names, agg, n)
-        w.line("take, n = vec.taker(list(last.values())), len(last)")
-        w.line(f"data = {_data(page, names, code, cells)}")
+        w.line("n = len(last)")
+        if not data:
+            w.line("take = vec.taker(list(last.values()))")
+        w.line(f"data = {data or _from_rows(page, names, code, cells)}")
         w.line("return OutColumns(")
-        w.line(f"    {code.query.output.target!r}, (clock,) * n, (1,) * n, (offset,) * n,")
-        w.line("    range(n), take(stamps), (at,) * n, (0,) * n, data,")
+        w.line(
+            f"    {code.query.output.target!r}, (clock,) * n, (1,) * n, (offset,) * n, range(n),"
+        )
+        stamps = "list(last.values())" if data else "take(stamps)"
+        w.line(f"    {stamps}, (at,) * n, (0,) * n, data,")
         w.line(")")
 
 
@@ -97,10 +105,7 @@ def _gather(page: Page, names: tuple[str, ...], agg: Agg, n: int) -> None:
     """`a<n>`: the value of an aggregate for each group, in the order of `last`."""
     w, kind = page.writer, agg.name.lower()
     if kind == "count":
-        w.line(f"n{n} = dict.fromkeys(last, 0)")
-        with w.block("for key in keys"):
-            w.line(f"n{n}[key] += 1")
-        w.line(f"a{n} = list(n{n}.values())")
+        w.line(f"a{n} = list(Counter(keys).values())")
         return
     arg, zero = agg.args[0], "0" if kind == "sum" and agg.type is AttrType.LONG else "0.0"
     assert isinstance(arg, Field)
@@ -116,13 +121,32 @@ def _gather(page: Page, names: tuple[str, ...], agg: Agg, n: int) -> None:
             w.line(f"n{n}[key] += 1")
     if kind == "avg":
         w.line(f"a{n} = [s{n}[key] / n if n else None for key, n in n{n}.items()]")
-    elif zero == "0":
+    elif arg.type is AttrType.LONG:
         w.line(f"a{n} = vec.wrapped(s{n}, last)")
     else:
-        w.line(f"a{n} = [*map(s{n}.get, last)]")
+        w.line(f"a{n} = list(map(s{n}.get, last))")
 
 
-def _data(page: Page, names: tuple[str, ...], code: StreamQuery, cells: dict[Agg, int]) -> str:
+def _from_groups(code: StreamQuery, cells: dict[Agg, int]) -> str:
+    """The rows' values where all are keys or aggregates; '' where one must be looked up."""
+    groups = code.query.select.group_by
+    items = [i.expr for i in code.query.select.items]
+    # Zeros of either sign are one group: its key is then not that of the last event.
+    exact = all(f.type in _EXACT for f in groups)
+    if not exact or not all(i in cells or i in groups for i in items):
+        return ""
+
+    def value(item: Expr) -> str:
+        if isinstance(item, Agg):
+            return f"a{cells[item]}"
+        return "list(last)" if len(groups) == 1 else f"[k[{groups.index(item)}] for k in last]"
+
+    return f"[{', '.join(map(value, items))}]"
+
+
+def _from_rows(
+    page: Page, names: tuple[str, ...], code: StreamQuery, cells: dict[Agg, int]
+) -> str:
     """The rows' values: of the last event of each group, and its aggregates."""
 
     def resolve(expr: Expr) -> Code:
@@ -135,12 +159,8 @@ def _data(page: Page, names: tuple[str, ...], code: StreamQuery, cells: dict[Agg
     used = [key[1] for key in code.names.used(*items)]
     exprs = Exprs(page.writer, resolve)
     values = [exprs.value(e) for e in items]
-    left = [f"c_{local(n)}" for n in used]
-    right = [f"take(columns[{names.index(n)}])" for n in used]
-    left += [f"x{n}" for n in cells.values()]
+    left = ["ts", *(f"c_{local(n)}" for n in used), *(f"x{n}" for n in cells.values())]
+    right = ["take(stamps)", *(f"take(columns[{names.index(n)}])" for n in used)]
     right += [f"a{n}" for n in cells.values()]
-    if sorted(values) == sorted(left):
-        return f"[{', '.join(right[left.index(value)] for value in values)}]"
-    left, right = ["ts", *left], ["take(stamps)", *right]
     made = f"({', '.join(values)}{',' if len(values) == 1 else ''})"
     return f"list(zip(*({made} for {', '.join(left)} in zip({', '.join(right)}))))"

@@ -8,7 +8,7 @@ partition and stream (finds the instance), and one feeder per input stream.
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -84,6 +84,7 @@ SPACE: dict[str, Any] = {
     "f32": java.f32,
     "vec": vectors,
     "deque": deque,
+    "Counter": Counter,
     "OrderedDict": OrderedDict,
     "repeat": repeat,
     "islice": islice,

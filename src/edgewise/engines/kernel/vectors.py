@@ -7,6 +7,7 @@ last `size` of the stream among them are a slice of their running sum.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -31,6 +32,18 @@ def whole(values: Sequence[int | None]) -> Any:
         return None
 
 
+def moments(values: Sequence[int | None]) -> Any:
+    """Times to look for bounds in: a list where they ascend, else as `whole`."""
+    if len(values) < LEAST_EVENTS:
+        return None
+    listed: list[Any] = list(values)
+    try:
+        ascending = listed == sorted(listed)
+    except TypeError:  # a null
+        return None
+    return listed if ascending else whole(values)
+
+
 def places(mask: Any) -> list[int]:
     """Where it is true."""
     found: list[int] = np.flatnonzero(mask).tolist()
@@ -46,6 +59,9 @@ def taker(picked: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
 
 def first_from(times: Any, start: int, bound: int) -> int | None:
     """The first place from `start` on that holds `bound` or more."""
+    if isinstance(times, list):
+        found = bisect_left(times, bound, start)
+        return found if found < len(times) else None
     step = LEAST_EVENTS
     while start < len(times):
         hits = times[start : start + step] >= bound
