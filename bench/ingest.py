@@ -20,15 +20,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import uvloop
 
+from edgewise.event.arrow import SYSTEM_COUNT, to_arrow
 from edgewise.event.schema import Schema
 from edgewise.gateway.http import HttpDoor
 from edgewise.log.segment import SegmentReader, SegmentWriter
 
 LOGIN = Schema.of("login_stream", ip="string", cityId="string", attempt="int", score="double")
 CONNECTIONS = 64
-BATCHES = (1, 100, 1000)  # events in one request
+NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
+LOADS = ((NDJSON, 1), (NDJSON, 100), (NDJSON, 1000), (ARROW, 1000))  # and events in one request
 START_S = 30.0
 
 
@@ -58,26 +61,39 @@ class BareDoor(HttpDoor):
 @dataclass(frozen=True, slots=True)
 class Load:
     port: int
+    kind: str
     batch: int
     seconds: float
 
 
-def request_of(batch: int) -> bytes:
+def request_of(batch: int, kind: str = NDJSON) -> bytes:
     events = [
         {"ip": f"10.0.{i % 256}.{i % 200}", "cityId": f"c{i % 50}", "attempt": i, "score": i / 7}
         for i in range(batch)
     ]
-    body = "\n".join(map(json.dumps, events)).encode()
+    if kind == NDJSON:
+        body = "\n".join(map(json.dumps, events)).encode()
+    else:
+        sink = pa.BufferOutputStream()
+        rows = pa.RecordBatch.from_pylist(events, schema=attributes())
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_batch(rows)
+        body = sink.getvalue().to_pybytes()
     head = (
         "POST /streams/login_stream HTTP/1.1\r\nHost: bench\r\n"
-        f"Content-Type: application/x-ndjson\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
 
+def attributes() -> Any:
+    """The columns that a sender fills in."""
+    return pa.schema(list(to_arrow(LOGIN))[SYSTEM_COUNT:])
+
+
 async def send_all(load: Load) -> tuple[int, float]:
     """Requests answered with 200, and the seconds they took."""
-    request = request_of(load.batch)
+    request = request_of(load.batch, load.kind)
     began = time.perf_counter()
     until = began + load.seconds
 
@@ -105,12 +121,14 @@ def client(pipe: Connection) -> None:
         pipe.send(uvloop.run(send_all(load)))
 
 
-async def measure(door: HttpDoor, pipe: Connection, batch: int, seconds: float) -> float:
+async def measure(
+    door: HttpDoor, pipe: Connection, seconds: float, batch: int, kind: str = NDJSON
+) -> float:
     """Events per second through a door."""
     port = await door.start()
     try:
         for length in (seconds / 4, seconds):  # the first is to warm up
-            pipe.send(Load(port, batch, length))
+            pipe.send(Load(port, kind, batch, length))
             requests, took = await asyncio.to_thread(pipe.recv)
     finally:
         await door.stop()
@@ -118,19 +136,20 @@ async def measure(door: HttpDoor, pipe: Connection, batch: int, seconds: float) 
 
 
 async def run(pipe: Connection, seconds: float, directory: Path) -> bool:
-    print(f"{'events/request':>14} {'bare ASGI ev/s':>15} {'edgewise ev/s':>15} {'ratio':>7}")
+    print(f"{'events/request':>21} {'bare ASGI ev/s':>15} {'edgewise ev/s':>15} {'ratio':>7}")
     whole = True
-    for batch in BATCHES:
-        bare = await measure(BareDoor({}, WallClock()), pipe, batch, seconds)
-        place = directory / str(batch)
+    for kind, batch in LOADS:
+        bare = await measure(BareDoor({}, WallClock()), pipe, seconds, batch, kind)
+        name = f"{batch} {'NDJSON' if kind == NDJSON else 'Arrow'}"
+        place = directory / name
         writer = SegmentWriter.open(place, LOGIN)
         door = HttpDoor({"login_stream": writer}, WallClock())
-        ours = await measure(door, pipe, batch, seconds)
+        ours = await measure(door, pipe, seconds, batch, kind)
         writer.close()
         reader = SegmentReader.open(place)
         whole &= reader.head().offset == door.stats.accepted_total
         reader.close()
-        print(f"{batch:>14} {bare:>15,.0f} {ours:>15,.0f} {ours / bare:>7.3f}")
+        print(f"{name:>21} {bare:>15,.0f} {ours:>15,.0f} {ours / bare:>7.3f}")
     return whole
 
 

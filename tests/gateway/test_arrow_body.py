@@ -63,6 +63,20 @@ def test_compressed_buffers_are_refused_before_they_unpack(codec):
     assert "compressed" in got[0].reason
 
 
+def test_text_may_come_as_a_dictionary():
+    coded = GOOD.set_column(0, "k", GOOD.column("k").dictionary_encode())
+    got = admit(body_of(coded), CONTENT_TYPE, SCHEMA, 5000)
+    assert got.column("k").to_pylist() == ["a", None]
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_compressed_dictionary_is_refused_before_it_unpacks(codec):
+    few = pa.array([0], pa.int8())
+    bomb = pa.table({"k": pa.DictionaryArray.from_arrays(few, pa.array(["x" * 1_000_000]))})
+    got = read_arrow(body_of(bomb, compression=codec), SCHEMA)
+    assert "compressed" in got[0].reason
+
+
 @given(st.data())
 def test_flipped_and_cut_bytes_never_raise(data):
     body = bytearray(body_of(GOOD))

@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -53,10 +54,10 @@ def test_a_body_is_its_chunks_or_too_large_and_gives_its_share_back(chunks, pack
 
 
 def test_a_length_beyond_the_limit_is_refused_before_a_byte_is_read():
-    async def never():
+    async def forbidden():
         raise AssertionError("was read")
 
-    assert read(never, {b"content-length": b"101"})[0].status == 413
+    assert read(forbidden, {b"content-length": b"101"})[0].status == 413
 
 
 def test_bodies_share_one_budget():
@@ -70,6 +71,31 @@ def test_bodies_share_one_budget():
 def test_a_sender_that_goes_away_is_gone():
     with pytest.raises(Gone):
         read(sender(b"x", gone=True))
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+def test_a_body_that_does_not_come_is_refused_and_the_request_goes_on():
+    async def scenario():
+        got = await Body(replace(LIMITS, timeout_s=0.001), DoorStats(), never).read({})
+        assert (got.status, got.code) == (408, "slow")
+        assert asyncio.current_task().cancelling() == 0
+        await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+
+
+def test_a_request_that_is_cancelled_from_outside_stays_cancelled():
+    async def scenario():
+        reading = asyncio.create_task(Body(LIMITS, DoorStats(), never).read({}))
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    asyncio.run(scenario())
 
 
 def test_lingering_ends_with_the_body_or_at_its_limit():

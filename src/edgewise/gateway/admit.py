@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
-from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -43,8 +42,10 @@ BODY_BYTES_MAX = 8 * 1024 * 1024
 EVENTS_MAX = 64 * 1024
 # From here on a request becomes Arrow by itself, while its values are still in the cache. Smaller
 # ones wait, and become Arrow together.
-ARROW_EVENTS_MIN = 64
+ARROW_EVENTS_MIN = 256
 _BOM = b"\xef\xbb\xbf"
+_COLON = ord(":")
+_NUMPY_BYTES_MIN = 4096  # of a body: less is counted sooner than numpy is called
 _ESCAPED_COLON = (b"\\u003a", b"\\u003A")
 
 FRAMINGS: dict[str, Framing] = {
@@ -209,7 +210,7 @@ def _times(part: Admitted) -> Iterable[int]:
 def _all_times(parts: Sequence[Admitted], counts: Any) -> Any:
     if all(isinstance(p.ts, int) for p in parts):
         return np.repeat(np.array([p.ts for p in parts], np.int64), counts)
-    return list(chain.from_iterable(map(_times, parts)))
+    return np.fromiter(chain.from_iterable(map(_times, parts)), np.int64, int(counts.sum()))
 
 
 def _captured(parts: Sequence[Admitted], counts: Any, total: int) -> Any:
@@ -286,7 +287,7 @@ class _QuickReader:
         self._envelope_many = msgspec.json.Decoder(list[envelope])  # type: ignore[valid-type]
         self._plain_one = msgspec.json.Decoder(plain)
         self._envelope_one = msgspec.json.Decoder(envelope)
-        self._getters: list[Callable[[Any], Any]] = [attrgetter(s) for s in slots]
+        self._columns = _columns_of(slots)
         self._texts = [i for i, a in enumerate(schema.attributes) if a.type is AttrType.STRING]
         self._width = len(slots)
         self._colons_in_names = sum(n.count(":") for n in schema.names)
@@ -310,7 +311,7 @@ class _QuickReader:
 
     def _plain(self, body: bytes, framing: Framing) -> Columns | None:
         events = _decode(self._plain_one, self._plain_many, body, framing)
-        values = [list(map(get, events)) for get in self._getters]
+        values = self._columns(events)
         colons = len(events) * (self._width + self._colons_in_names)
         if not events or not self._no_key_twice(body, values, colons):
             return None
@@ -321,7 +322,7 @@ class _QuickReader:
         data = [event.data for event in events]
         lists = sum(type(d) is tuple for d in data)
         if lists == 0:
-            values = [list(map(get, data)) for get in self._getters]
+            values = self._columns(data)
         else:
             rows = (d if type(d) is tuple else msgspec.structs.astuple(d) for d in data)
             values = [list(column) for column in zip(*rows, strict=True)]
@@ -333,13 +334,26 @@ class _QuickReader:
         return Columns(ts, values)
 
     def _no_key_twice(self, body: bytes, values: Sequence[list[Any]], colons: int) -> bool:
-        found = body.count(b":")
+        found = _colons(body)
         if found == colons and not self._colons_in_names:
             return True
         if any(escape in body for escape in _ESCAPED_COLON):
             return False
         inside = sum("".join(filter(None, values[i])).count(":") for i in self._texts)
         return found == colons + inside
+
+
+def _colons(body: bytes) -> int:
+    if len(body) < _NUMPY_BYTES_MIN:
+        return body.count(b":")
+    return int(np.count_nonzero(np.frombuffer(body, np.uint8) == _COLON))
+
+
+def _columns_of(slots: Sequence[str]) -> Callable[[Sequence[Any]], list[list[Any]]]:
+    """Generated, since a loop that knows its slot takes half the time of one that is told."""
+    loops = ", ".join(f"[event.{slot} for event in events]" for slot in slots)
+    columns: Callable[[Sequence[Any]], list[list[Any]]] = eval(f"lambda events: [{loops}]")  # noqa: S307
+    return columns
 
 
 def _decode(one: Any, many: Any, body: bytes, framing: Framing) -> list[Any]:

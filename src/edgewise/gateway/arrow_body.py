@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,11 +21,16 @@ from edgewise.gateway.examine import TS_MAX_MS, Fault
 
 CONTENT_TYPE = "application/vnd.apache.arrow.stream"
 BATCHES_MAX = 1024
-_HEADER_TYPE, _HEADER, _COMPRESSION = 1, 2, 3  # field numbers in Arrow's Message and RecordBatch
-_RECORD_BATCH = 3
+# Field numbers of Arrow's Message, DictionaryBatch and RecordBatch; and what a message may be.
+_HEADER_TYPE, _HEADER, _DATA, _COMPRESSION = 1, 2, 1, 3
+_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_COMPRESSED = "buffers are compressed; send them plain, or the whole body as gzip"
 
 
-def read_arrow(body: bytes, schema: Schema) -> tuple[list[int | None], list[Any]] | list[Fault]:
+Times = list[int | None] | int  # as in `examine.Columns`
+
+
+def read_arrow(body: bytes, schema: Schema) -> tuple[Times, list[Any]] | list[Fault]:
     """Event times (None: time of arrival) and one Arrow array per attribute, or the faults."""
     try:
         table = _table(body)
@@ -35,7 +41,7 @@ def read_arrow(body: bytes, schema: Schema) -> tuple[list[int | None], list[Any]
     return columns_of(table, schema)
 
 
-def columns_of(table: Any, schema: Schema) -> tuple[list[int | None], list[Any]] | list[Fault]:
+def columns_of(table: Any, schema: Schema) -> tuple[Times, list[Any]] | list[Fault]:
     """As `read_arrow`, of a table that is one already."""
     faults = [
         Fault(-1, name, f"{schema.name} has no such attribute")
@@ -50,33 +56,58 @@ def columns_of(table: Any, schema: Schema) -> tuple[list[int | None], list[Any]]
 
 
 def _table(body: bytes) -> Any:
-    if _compressed(body):
-        raise ValueError("buffers are compressed; send them plain, or the whole body as gzip")
+    batches: list[Any] = []
+    messages = pa.ipc.MessageReader.open_stream(body)
+    try:
+        schema = pa.ipc.read_schema(next(messages))
+    except StopIteration:
+        raise ValueError("it is empty") from None
+    for message in messages:
+        if message.type == "dictionary":  # the stream reader knows how they are put together
+            return _with_dictionaries(body)
+        if _names_a_codec(message.metadata.to_pybytes()):
+            raise ValueError(_COMPRESSED)
+        batches.append(pa.ipc.read_record_batch(message, schema))
+        _check_count(batches)
+    return pa.Table.from_batches(batches, schema=schema)
+
+
+def _with_dictionaries(body: bytes) -> Any:
+    for message in pa.ipc.MessageReader.open_stream(body):
+        if message.type != "schema" and _names_a_codec(message.metadata.to_pybytes()):
+            raise ValueError(_COMPRESSED)
+    batches: list[Any] = []
     with pa.ipc.open_stream(body) as reader:
-        batches = []
         for batch in reader:
             batches.append(batch)
-            if len(batches) > BATCHES_MAX:
-                raise ValueError(f"more than {BATCHES_MAX} batches")
+            _check_count(batches)
         return pa.Table.from_batches(batches, schema=reader.schema)
 
 
-def _compressed(body: bytes) -> bool:
-    for message in pa.ipc.MessageReader.open_stream(body):
-        if message.type == "record batch" and _names_a_codec(message.metadata.to_pybytes()):
-            return True
-    return False
+def _check_count(batches: list[Any]) -> None:
+    if len(batches) > BATCHES_MAX:
+        raise ValueError(f"more than {BATCHES_MAX} batches")
 
 
 def _names_a_codec(message: bytes) -> bool:
-    """Whether a RecordBatch message, a flatbuffer, has its compression field."""
-    root = struct.unpack_from("<I", message, 0)[0]
+    """Whether the record batch of a message, a flatbuffer, has its compression field."""
+    root = _target(message, 0)
     kind = _field(message, root, _HEADER_TYPE)
     header = _field(message, root, _HEADER)
-    if not kind or not header or message[kind] != _RECORD_BATCH:
+    if not kind or not header or message[kind] not in {_DICTIONARY_BATCH, _RECORD_BATCH}:
         return False
-    table = header + struct.unpack_from("<I", message, header)[0]
+    table = _target(message, header)
+    if message[kind] == _DICTIONARY_BATCH:
+        data = _field(message, table, _DATA)
+        if not data:
+            return False
+        table = _target(message, data)
     return bool(_field(message, table, _COMPRESSION))
+
+
+def _target(buffer: bytes, at: int) -> int:
+    """Where a flatbuffer reference points."""
+    return at + int(struct.unpack_from("<I", buffer, at)[0])
 
 
 def _field(buffer: bytes, table: int, number: int) -> int:
@@ -94,14 +125,13 @@ def _column(table: Any, attribute: Attribute, faults: list[Fault]) -> Any:
     if table.schema.get_field_index(name) < 0:
         faults.append(Fault(-1, name, "missing; send a column of nulls where there are no values"))
         return None
+    column = table.column(name)
     try:
-        array = table.column(name).cast(wanted).combine_chunks()
+        array = _joined(column if column.type == wanted else column.cast(wanted), wanted)
     except (pa.ArrowException, ValueError) as bad:
         faults.append(Fault(-1, name, f"expected {wanted}: {str(bad).splitlines()[0][:200]}"))
         return None
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], wanted)
-    if attribute.type in {AttrType.FLOAT, AttrType.DOUBLE}:
+    if attribute.type in {AttrType.FLOAT, AttrType.DOUBLE} and not _all_finite(array):
         finite: Any = pc.is_finite(array)
         odd = pc.index(finite, pa.scalar(value=False)).as_py()
         if odd >= 0:
@@ -109,6 +139,17 @@ def _column(table: Any, attribute: Attribute, faults: list[Fault]) -> Any:
     if attribute.type is AttrType.OBJECT:
         _check_json(array, name, faults)
     return array
+
+
+def _joined(column: Any, kind: Any) -> Any:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind)
+
+
+def _all_finite(array: Any) -> bool:
+    """False also where nulls leave it open."""
+    return not array.null_count and bool(np.isfinite(array.to_numpy()).all())
 
 
 def _check_json(array: Any, name: str, faults: list[Fault]) -> None:
@@ -121,9 +162,9 @@ def _check_json(array: Any, name: str, faults: list[Fault]) -> None:
             return
 
 
-def _times(table: Any, faults: list[Fault]) -> list[int | None]:
+def _times(table: Any, faults: list[Fault]) -> Times:
     if table.schema.get_field_index(TS) < 0:
-        return [None] * table.num_rows
+        return int(table.num_rows)
     column = table.column(TS)
     if column.type != pa.int64():
         faults.append(Fault(-1, TS, f"expected int64 milliseconds, got {column.type}"))
