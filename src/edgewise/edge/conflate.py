@@ -16,7 +16,14 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from edgewise.edge.encode import fold_frame, snapshot_frame, step_frame, topic_frame, value_frame
+from edgewise.edge.encode import (
+    first_step_frame,
+    fold_frame,
+    snapshot_frame,
+    step_frame,
+    topic_frame,
+    value_frame,
+)
 from edgewise.edge.pace import Budget
 from edgewise.edge.slot import ANY, Slot, Want
 from edgewise.edge.topics import Change, Topic
@@ -69,7 +76,7 @@ class Outbox:
         self.updates_sent = 0
         self.bytes_sent = 0
         self.conflated = 0
-        self._control: deque[bytes] = deque()
+        self._control: list[bytes] = []
         self._pending: dict[Hashable, tuple[Slot, Change | None]] = {}
         self._waiting: list[tuple[int, int]] = []
         self._queue_max = queue_max
@@ -208,17 +215,19 @@ class Outbox:
     def take(self, bytes_max: int, now_us: int) -> Sequence[bytes]:
         """Frames for one write: at least one when there is any, then up to `bytes_max`."""
         out: list[bytes] = []
-        pending = self._pending
-        plain = self.budget is None and not self._waiting and self.control_bytes < bytes_max
+        pending, size = self._pending, self.control_bytes
+        plain = self.budget is None and not self._waiting and size < bytes_max
         if plain and len(pending) <= 1:
             # One topic for many clients is the common case, and the hot one.
-            if self._control:
-                self._answers(bytes_max, out)
+            if size:
+                out, self._control = self._control, out
+                self.bytes_sent += size
+                self.control_bytes = 0
             if pending:
                 _, (slot, change) = pending.popitem()
                 self._emit(slot, change, out, now_us)
             return out
-        if plain and not self._control:
+        if plain and not size:
             run = self._run(bytes_max)
             if run:
                 return run
@@ -245,11 +254,14 @@ class Outbox:
             self.budget.spend(size, updates)
 
     def _answers(self, bytes_max: int, out: list[bytes]) -> int:
-        size, control = 0, self._control
-        while control and size < bytes_max:
-            frame = control.popleft()
+        size, count = 0, 0
+        for frame in self._control:
+            if size >= bytes_max:
+                break
             size += len(frame)
+            count += 1
             out.append(frame)
+        del self._control[:count]
         self.control_bytes -= size
         self.bytes_sent += size
         return size
@@ -336,7 +348,7 @@ class Outbox:
         base = slot.sent
         if change is not None and base is not None and change.version > slot.replay_to:
             slot.queued -= 1
-            frame = change.frames.get(base.version) or step_frame(topic, base, change)
+            frame = change.frames.get(base.version) or first_step_frame(topic, base, change)
         else:
             frame = self._frame(slot, change, held)
         out.append(frame)
@@ -405,7 +417,7 @@ class Outbox:
             return frame
         if base is None:
             return snapshot_frame(topic, held, slot.last)
-        return held.frames.get(base.version) or step_frame(topic, base, held)
+        return step_frame(topic, base, held)
 
     def _close_fold(self, slot: Slot) -> None:
         if slot.fold is not None:

@@ -15,6 +15,8 @@ from edgewise.wire import codec, frames
 from edgewise.wire.delta import diff
 from edgewise.wire.frames import How, TopicKind, TopicOptions
 
+_encode, _Next, _BLOB = codec.encode, frames.Next, TopicKind.BLOB  # looked up once
+
 
 def topic_frame(topic: Topic) -> bytes:
     policy = topic.policy
@@ -71,22 +73,26 @@ def fold_frame(topic: Topic, base: Change | None, fold: Fold) -> bytes:
 
 def step_frame(topic: Topic, base: Change, change: Change) -> bytes:
     """What a client needs that holds `base`, shared by all clients that do."""
-    cached = change.frames.get(base.version)
-    if cached is None:
-        if topic.policy.kind is TopicKind.BLOB and base.epoch == change.epoch:
-            cached = codec.encode(
-                frames.Next(
-                    topic.alias,
-                    change.to - base.to,
-                    change.version - base.version,
-                    change.at_us - base.at_us,
-                    change.value,
-                )
+    return change.frames.get(base.version) or first_step_frame(topic, base, change)
+
+
+def first_step_frame(topic: Topic, base: Change, change: Change) -> bytes:
+    """The same, where nobody asked for it yet."""
+    version = base.version
+    if topic.policy.kind is _BLOB and base.epoch == change.epoch:
+        frame = _encode(
+            _Next(
+                topic.alias,
+                change.to - base.to,
+                change.version - version,
+                change.at_us - base.at_us,
+                change.value,
             )
-        else:
-            cached = _encode_step(topic, base, change)
-        change.frames[base.version] = cached
-    return cached
+        )
+    else:
+        frame = _encode_step(topic, base, change)
+    change.frames[version] = frame
+    return frame
 
 
 def _encode_step(topic: Topic, base: Change, change: Change) -> bytes:

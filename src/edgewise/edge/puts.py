@@ -18,6 +18,8 @@ from edgewise.wire import frames
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import TopicKind
 
+_BLOB = TopicKind.BLOB
+
 
 class Told(Struct, array_like=True, frozen=True, gc=False):
     """One change as the deciding edge made it."""
@@ -41,7 +43,11 @@ def put(fanout: Fanout, frame: frames.Publish, now_us: int) -> None:
             raise ProtocolError(Code.NOT_FOUND, f"no topic '{frame.path}'")
         return
     kind = topic.policy.kind if topic is not None else _kind(options.kind)
-    value = None if options.remove else _fitting(kind, frame.value, frame.path)
+    value = frame.value
+    if options.remove:
+        value = None
+    elif kind is not _BLOB or type(value) is not bytes:
+        value = _fitting(kind, value, frame.path)
     head = topic.head if topic is not None else None
     if topic is None or head is None:
         policy = Policy(kind=kind)

@@ -247,11 +247,19 @@ class Edge:
 
     def flush_due(self, now_us: int) -> None:
         """A client spoke: a quiet edge answers at once."""
-        if self._flush_handle is None and self.fanout.dirty:
-            if now_us - self._round_us >= self.tick_us:
-                self._flush_dirty(now_us)
-            else:
-                self.flush_soon()
+        dirty = self.fanout.dirty
+        if self._flush_handle is not None or not dirty:
+            return
+        if not self.tick_us and len(dirty) < CROWD_MIN:
+            self.fanout.dirty = {}
+            for outbox in dirty:
+                carrier = self.carriers.get(outbox)
+                if carrier is not None:
+                    carrier.flush(now_us)
+        elif now_us - self._round_us >= self.tick_us:
+            self._flush_dirty(now_us)
+        else:
+            self.flush_soon()
 
     def flush_soon(self) -> None:
         """After this turn of the loop, or when the tick is over."""

@@ -29,6 +29,7 @@ from edgewise.wire.session import Side, State
 RATE_MIN = 0.001  # updates per second
 
 
+_Publish, _Reply = frames.Publish, frames.Reply  # each frame passes here
 NOBODY = Principal("")
 ASKS_MAX = 32  # questions to one client that wait for its answer
 
@@ -91,6 +92,9 @@ class Session:
             self._settle()
             return
         if frame is None:
+            return
+        if type(frame) is _Publish:
+            self._publish(frame, now_us)
             return
         act = self._ACTS.get(type(frame))
         if act is not None:
@@ -276,8 +280,8 @@ class Session:
     def _publish(self, frame: frames.Publish, now_us: int) -> None:
         try:
             topic = self._fanout.tree.get(frame.path)
-            path = topic.segments if topic is not None else parse_path(frame.path)
             if topic is None or topic is not self._trusted:
+                path = topic.segments if topic is not None else parse_path(frame.path)
                 if not self.principal.may_publish(path):
                     raise_forbidden("publish", frame.path)
                 self._trusted = topic
@@ -287,7 +291,11 @@ class Session:
         else:
             if done:
                 # `_settle` has emptied the grammar's queue, so nothing is overtaken.
-                self.outbox.say(encode(frames.Reply(frame.id)))
+                outbox = self.outbox
+                outbox.say(encode(_Reply(frame.id)))
+                self._fanout.dirty[outbox] = None
+                if outbox.overflowed:
+                    self._settle()
 
     def _request(self, frame: frames.Request, _now_us: int) -> None:
         try:
@@ -318,7 +326,6 @@ class Session:
         frames.Pace: _pace,
         frames.Ping: _ping,
         frames.Pong: _pong,
-        frames.Publish: _publish,
         frames.Request: _request,
         frames.Reply: _reply,
         frames.Error: _error,

@@ -172,22 +172,27 @@ class Topic:
         elif self.composed:
             value = compose(self.policy, before, value, at_us, key)
         if old is not None:
-            old.runs = {}
+            if old.runs:
+                old.runs = {}
             if self.conflatable:
                 old.frames = {}
-        for fold in self.folds.values() if self.folds else ():
-            lifted = arrived if fold.merge is self.merge else fold.merge.lift(value)
-            fold.value = fold.merge.merge(fold.value, lifted)
-            fold.frame = None
-        self.head = Change(version, epoch, to, at_us, value=value, arrived=arrived)
+        if self.folds:
+            self._fold_in(value, arrived)
+        head = self.head = Change(version, epoch, to, at_us, value=value, arrived=arrived)
         if self.replays:
             history = self.history
             if self.whole_from < 0:
                 self.whole_from = to - 1
-            history.append(self.head)
+            history.append(head)
             if len(history) > self.keep:
                 self.whole_from = history.popleft().to
-        return self.head
+        return head
+
+    def _fold_in(self, value: Any, arrived: Any) -> None:
+        for fold in self.folds.values():
+            lifted = arrived if fold.merge is self.merge else fold.merge.lift(value)
+            fold.value = fold.merge.merge(fold.value, lifted)
+            fold.frame = None
 
     def open_fold(self, change: Change, merge: Merge) -> Fold:
         """The fold of everything from `change` on; it is the head."""

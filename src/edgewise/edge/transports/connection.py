@@ -115,14 +115,16 @@ class Connection(asyncio.Protocol):
         frames = outbox.take(self._flush_bytes, now_us)
         if frames and transport.is_closing():
             return
+        waits = True
         while frames:
             data = self._pack(frames)
             self.bytes_sent += len(data)
             transport.write(data)
-            if outbox.idle or not self._writable:
+            waits = not outbox.idle
+            if not waits or not self._writable:
                 break
             frames = outbox.take(self._flush_bytes, now_us)
-        if not outbox.idle:
+        if waits and not outbox.idle:
             self._wake_later(outbox.wake_us(), now_us)
         if session.closed is not None and not outbox.control_bytes:
             self._finish()
