@@ -19,6 +19,7 @@ from edgewise.edge import server
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.server import Edge, Publication
 from edgewise.edge.topics import Policy
+from edgewise.edge.transports.emulated import PollCarrier
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code
@@ -265,6 +266,24 @@ def test_silence_expires_topics_by_the_sweep():
         await until(lambda: edge.value("a") is None)
 
     with_edge(scenario, sweep_ms=10)
+
+
+def test_a_look_at_many_sessions_is_cut_in_slices(monkeypatch):
+    """Whoever speaks meanwhile does not wait for it, and nobody is left out."""
+    monkeypatch.setattr(server, "SWEEP_SLICE", 2)
+    order = []
+
+    async def scenario(edge, port):
+        for number in range(5):
+            carrier = PollCarrier(edge.config, edge.now_us())
+            carrier.session = edge.open_session(carrier)
+            monkeypatch.setattr(carrier.session, "tick", lambda _now, n=number: order.append(n))
+        asyncio.get_running_loop().call_soon(order.append, "somebody")
+        edge._sweep()
+        await until(lambda: len(order) >= 6)
+        assert order[:6] == [0, 1, "somebody", 2, 3, 4]
+
+    with_edge(scenario, sweep_ms=10_000)
 
 
 def certificate(folder):

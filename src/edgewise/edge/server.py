@@ -14,8 +14,8 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -47,6 +47,7 @@ CROWD_MIN = 8  # sessions in a round from which on collecting pays
 ROUNDS_PER_TICK = 2  # so that flushing leaves a third of a busy loop to reading
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
+SWEEP_SLICE = 256  # connections looked at in one turn of the loop
 SYSTEM_TOPIC = Policy(ttl_ms=5000)
 
 
@@ -230,20 +231,19 @@ class Edge:
 
     @property
     def stats(self) -> Stats:
-        totals = self._totals
-        live = list(self.carriers)
-        return Stats(
+        stats = replace(
+            self._totals,
             connections=len(self._open),
             sessions=len(self.carriers),
             topics=len(self.fanout.tree),
             published=self.fanout.published,
-            updates_sent=totals.updates_sent + sum(o.updates_sent for o in live),
-            bytes_sent=totals.bytes_sent + sum(c.bytes_sent for c in self.carriers.values()),
-            conflated=totals.conflated + sum(o.conflated for o in live),
-            refused=totals.refused,
-            unpublishable=totals.unpublishable,
-            pending=sum(o.pending for o in live),
         )
+        for outbox, carrier in self.carriers.items():
+            stats.updates_sent += outbox.updates_sent
+            stats.bytes_sent += carrier.bytes_sent
+            stats.conflated += outbox.conflated
+            stats.pending += outbox.pending
+        return stats
 
     def flush_due(self, now_us: int) -> None:
         """A client spoke: a quiet edge answers at once."""
@@ -327,16 +327,23 @@ class Edge:
     def _sweep(self) -> None:
         now = now_us()
         self.fanout.sweep(now)
-        for connection in list(self._open):
-            connection.tick(now)
-        for carrier in list(self.carriers.values()):
-            if isinstance(carrier, PollCarrier):
-                carrier.tick(now)
-                if carrier.over:
-                    self._end(carrier)
         self._tell_about_ourselves(now)
+        polls = (c for c in self.carriers.values() if isinstance(c, PollCarrier))
+        self._sweep_on(iter([*self._open, *polls]))
+
+    def _sweep_on(self, carriers: Iterator[Carrier]) -> None:
+        """In slices: nobody waits for a look at ten thousand others."""
+        now, seen = now_us(), 0
+        for carrier in itertools.islice(carriers, SWEEP_SLICE):
+            seen += 1
+            carrier.tick(now)
+            if isinstance(carrier, PollCarrier) and carrier.over:
+                self._end(carrier)
         self.flush_soon()
-        self._sweep_later()
+        if seen < SWEEP_SLICE:
+            self._sweep_later()
+        elif self._loop is not None:
+            self._sweep_handle = self._loop.call_soon(self._sweep_on, carriers)
 
     def _tell_about_ourselves(self, now: int) -> None:
         if now - self._told_us < TELL_MS * 1000:

@@ -29,7 +29,8 @@ from edgewise.wire.session import Side, State
 RATE_MIN = 0.001  # updates per second
 
 
-_Publish, _Reply = frames.Publish, frames.Reply  # each frame passes here
+# Looked up once: each frame and each look passes there.
+_Publish, _Reply, _NEW = frames.Publish, frames.Reply, State.NEW
 NOBODY = Principal("")
 ASKS_MAX = 32  # questions to one client that wait for its answer
 
@@ -107,7 +108,7 @@ class Session:
     def tick(self, now_us: int) -> None:
         """Time passed: handshake, idleness, keep-alive, permissions."""
         config = self._config
-        if self._grammar.state is State.NEW:
+        if self._grammar.state is _NEW:
             if now_us - self.opened_us > config.handshake_ms * 1000:
                 self.end(Code.HANDSHAKE_TIMEOUT)
         elif now_us - self.heard_us > config.idle_ms * 1000:
@@ -117,7 +118,9 @@ class Session:
             if now_us - self.pinged_us > config.ping_ms * 1000:
                 self.pinged_us = now_us
                 self._grammar.send(frames.Ping(now_us))
-        self._settle()
+                self._settle()
+        if not self.outbox.idle:
+            self._settle()  # a budget may have grown meanwhile
 
     def ask(self, path: str, body: Any, done: Done) -> None:
         """A question to the client; `done` gets the answer or the error."""
