@@ -7,6 +7,7 @@ when its state is made. Code inside a partition sees its instance as `S` and eve
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +112,11 @@ class Page:
         stores = {t.name for t in self.app.tables} | {a.name for a in self.app.aggregations}
         fed = dict.fromkeys(a.input.stream for a in self.app.aggregations if a.name in self.stores)
         return tuple(n for n in {**names, **fed} if n not in stores)
+
+    def given(self, streams: Iterable[str]) -> bool:
+        """Whether no query makes these streams: their events come at the app's time, or late."""
+        made = {q.output.target for q in self.app.queries}
+        return all(s[0] not in "#!" and s not in made for s in streams)
 
     def has_stream(self, name: str) -> bool:
         return any(s.name == name for s in self.app.streams)

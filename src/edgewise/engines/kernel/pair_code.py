@@ -6,6 +6,9 @@ match, however many wait in all. Everything else runs on the general machine in 
 
 State: [key -> list of (ts, what is read of e1 later), deque of (ts, key) in order of arrival for
 what grows too old]. A list, for most keys hold one: a deque would take ten times the memory.
+
+Whether two events are a pair depends on them and the app's clock alone, never on events of other
+keys, so that kernels that hold some of the keys give what one gives that holds all.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.mask_code import all_of
 from edgewise.engines.kernel.names import Names, keys_of
 from edgewise.engines.kernel.page import Page
+from edgewise.engines.kernel.pattern_bounds import PRUNE_AFTER_MS
 from edgewise.engines.kernel.queries import QueryCode
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Agg, And, Call, Compare, Expr, Field, InTable, SlotTime, walk
@@ -186,6 +190,12 @@ class KeyedQuery(QueryCode):
         super().__init__(page, query, Names())
         self.tracks = page.by_key is not None
         self.streams = tuple(dict.fromkeys(streams))
+        source = query.input
+        assert isinstance(source, StateInput)
+        self.within = source.within_ms
+        # What is too old is so by this: rows of queries may be far behind the clock.
+        by_clock = self.within is not None and page.given(self.streams)
+        self.now = "clock" if by_clock else "ts"
         self.cell = 0
 
     def write(self) -> None:
@@ -200,7 +210,7 @@ class KeyedQuery(QueryCode):
             names, used = self.page.schema(stream).names, self.used(stream)
             w.line()
             with w.block(f"def {self.name}_in_{n}(S, chunk)"):
-                w.line("out = []")
+                w.line("out, clock = [], rt.now" if self.now == "clock" else "out = []")
                 w.line(f"{self.opened} = rt.root[{self.cell}]")
                 with w.block("for _, ts, row in chunk"):
                     if used:
@@ -243,9 +253,8 @@ class PairQuery(KeyedQuery):
     def __init__(self, page: Page, query: Query, pair: Pair) -> None:
         super().__init__(page, query, (pair.first.stream, pair.second.stream))
         self.pair = pair
-        source = query.input
-        assert isinstance(source, StateInput)
-        self.within = source.within_ms
+        # Rows of queries come in any order of keys: those of this key may be a while behind.
+        self.forget_ms = (self.within or 0) + (PRUNE_AFTER_MS if self.now == "ts" else 0)
         items = [i.expr for i in query.select.items]
         self.kept = [  # of the first event, behind its time
             n
@@ -270,12 +279,12 @@ class PairQuery(KeyedQuery):
             return
         w.line()
         with (
-            w.block(f"def {self.name}_forget(pend, order, ts)"),
-            w.block(f"while order and ts - order[0][0] > {self.within}"),
+            w.block(f"def {self.name}_forget(pend, order, now)"),
+            w.block(f"while order and now - order[0][0] > {self.forget_ms}"),
         ):
             w.line("key = order.popleft()[1]")
             w.line("held = pend.get(key)")
-            with w.block(f"while held and ts - held[0][0] > {self.within}"):
+            with w.block(f"while held and now - held[0][0] > {self.forget_ms}"):
                 w.line("del held[0]")
                 self.touch("key")
             with w.block("if held is not None and not held"):
@@ -285,8 +294,8 @@ class PairQuery(KeyedQuery):
         """The second element is tried first."""
         w, pair = self.writer, self.pair
         if self.within is not None:
-            with w.block(f"if order and ts - order[0][0] > {self.within}"):
-                w.line(f"{self.name}_forget(pend, order, ts)")
+            with w.block(f"if order and {self.now} - order[0][0] > {self.forget_ms}"):
+                w.line(f"{self.name}_forget(pend, order, {self.now})")
         if stream == pair.second.stream:
             self._second(emit)
         if stream == pair.first.stream:
@@ -306,8 +315,9 @@ class PairQuery(KeyedQuery):
 
     def at_last(self) -> None:
         if self.within is not None:
+            newest = "clocks[-1]" if self.now == "clock" else "stamps[-1]"
             with self.writer.block("if order and len(stamps)"):
-                self.writer.line(f"{self.name}_forget(pend, order, stamps[-1])")
+                self.writer.line(f"{self.name}_forget(pend, order, {newest})")
 
     def _condition(self, conditions: tuple[Expr, ...]) -> str:
         exprs = Exprs(self.writer, self._resolve, self.tables)
@@ -334,13 +344,16 @@ class PairQuery(KeyedQuery):
         data = f"({', '.join(items)}{',' if len(items) == 1 else ''})"
         with w.block(f"if {' and '.join(guards)}"):
             self.touch(key)
-            if pair.cross_filter:
+            if pair.cross_filter or self.within is not None:
                 w.line("kept = []")
             if "{seq}" in emit:
                 w.line("seq = 0")
             with w.block(f"for one in pend[{key}]"):
                 if self.within is not None:
-                    with w.block(f"if abs(one[0] - ts) > {self.within}"):
+                    with w.block(f"if {self.now} - one[0] > {self.within}"):
+                        w.line("continue")
+                    with w.block(f"if one[0] - ts > {self.within}"):
+                        w.line("kept.append(one)")
                         w.line("continue")
                 if pair.cross_filter:
                     tests = " and ".join(exprs.condition(c) for c in pair.cross_filter)
@@ -350,7 +363,7 @@ class PairQuery(KeyedQuery):
                 w.line(emit.format(data=data, seq="seq"))
                 if "{seq}" in emit:
                     w.line("seq += 1")
-            if pair.cross_filter:
+            if pair.cross_filter or self.within is not None:
                 with w.block("if kept"):
                     w.line(f"pend[{key}] = kept")
                 with w.block("else"):

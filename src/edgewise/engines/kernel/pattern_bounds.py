@@ -4,8 +4,8 @@ limit   at most so many matches wait; the one that has waited longest for its ne
         that waits at two elements at once, at a count and behind it, counts for both.
 idle    a match that took no event for so long goes, at that moment.
 prune   a key of its own: where no further event of the key comes, what `within` ended would wait
-        for ever. It goes a while later, so that events that come late still find what they would
-        find in a pattern without keys.
+        for ever. It goes when the clock ends it; where events do, a while later, so that rows
+        that come late still find what they would find in a pattern without keys.
 
 One timer at a time watches the matches of a key.
 """
@@ -48,7 +48,8 @@ class Bounds:
         self.limit, self.idle = limit, idle
         self.prune = machine.within if prune else None
         spans = [] if idle is None else [idle + 1]
-        spans += [] if self.prune is None else [self.prune + 1 + PRUNE_AFTER_MS]
+        self.grace = 0 if machine.by_clock else PRUNE_AFTER_MS
+        spans += [] if self.prune is None else [self.prune + 1 + self.grace]
         self.span = min(spans, default=None)
         machine.bounds = self
 
@@ -84,7 +85,7 @@ class Bounds:
                     self._drop(state, element, held, match)
         if self.prune is not None:
             for element in self.machine.elements:
-                element.expire(state, due - PRUNE_AFTER_MS)
+                element.expire(state, due - self.grace)
         moments = [
             *(m.ts + self.idle + 1 for _, _, m in self._waiting(state) if self.idle is not None),
             *(due + self.prune + 1 for _ in self._waiting(state) if self.prune is not None),

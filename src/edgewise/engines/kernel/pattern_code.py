@@ -27,6 +27,7 @@ from edgewise.plan.nodes import (
     StateKind,
     StreamState,
     state_leaves,
+    streams_of,
 )
 
 
@@ -67,9 +68,11 @@ class PatternQuery(QueryCode):
         w.line()
         sequence = source.kind is StateKind.SEQUENCE
         node, cell = self.page.next_node, self.scope.next_cell
+        within = f"within={source.within_ms!r}"
+        if source.within_ms is not None and self.page.given(streams_of(source)):
+            within += ", by_clock=True"
         w.line(
-            f"{name}_machine = m = pat.Machine("
-            f"rt, {node}, {cell}, sequence={sequence}, within={source.within_ms!r})"
+            f"{name}_machine = m = pat.Machine(rt, {node}, {cell}, sequence={sequence}, {within})"
         )
         self._number(source.state)
         group = self._wire(source.state, start=True)

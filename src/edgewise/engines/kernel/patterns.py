@@ -2,8 +2,10 @@
 
 An element holds matches that wait for it: `pending` ones may take the event at hand, `new` ones
 arrived while this event was handled and become pending before the next. Before every event, what
-is older than `within` is dropped. In a pattern a match that the event does not suit stays; in a
-sequence it is dropped. `every` sends a copy back to the start each time its last element matches.
+is older than `within` is dropped: by the app's clock, which is the same for every key, or by the
+event where queries make the stream, whose rows may be far behind the clock. In a pattern a match
+that the event does not suit stays; in a sequence it is dropped. `every` sends a copy back to the
+start each time its last element matches.
 
 Elements on one stream are tried last element first, so one event is never two steps of a match.
 The settings are `Element`s wired together once; the state is one list per element, plain data and
@@ -120,7 +122,7 @@ class Element:
     def update(self, state: State) -> None:
         cells = self.state(state)
         if cells[NEW]:
-            cells[NEW].sort(key=_by_time)
+            cells[NEW].sort(key=_not_begun)
             cells[PENDING].extend(cells[NEW])
             cells[NEW].clear()
 
@@ -129,9 +131,26 @@ class Element:
             return False
         for place in self.machine.starts:
             taken = match.slots[place]
-            if taken and abs(taken[0][0] - now) > self.within:
+            if taken and now - taken[0][0] > self.within:
                 return True
         return False
+
+    def in_time(self, test: Predicate) -> Predicate:
+        """Not for a match that is too old, and not yet dropped, or that began long after it."""
+        within, by_clock, rt = self.within or 0, self.machine.by_clock, self.rt
+        starts, mine = self.machine.starts, self.place
+
+        def suits(slots: Slots, ts: int, row: Row) -> Any:
+            now = rt.now if by_clock else ts
+            for place in starts:
+                taken = slots[place]
+                if not taken or (place == mine and len(taken) == 1):
+                    continue
+                if now - taken[0][0] > within or taken[0][0] - ts > within:
+                    return False
+            return test(slots, ts, row)
+
+        return suits
 
     def expire(self, state: State, now: int) -> None:
         """Drop what is older than `within`; under `every (..)` the group starts again."""
@@ -208,6 +227,8 @@ class Element:
 
     def wired(self) -> None:
         """Once all elements stand."""
+        if self.within is not None:
+            self.test = self.in_time(self.test)
 
 
 def always(_slots: Slots, _ts: int, _row: Row) -> bool:
@@ -226,8 +247,8 @@ def values(taken: tuple[tuple[int, Row], ...] | None, place: int) -> list[Any] |
     return None if taken is None else [row[place] for _, row in taken]
 
 
-def _by_time(match: Match) -> tuple[bool, int]:
-    return (match.ts == NEVER, match.ts)
+def _not_begun(match: Match) -> bool:
+    return match.ts == NEVER
 
 
 class Counted(Element):
@@ -240,6 +261,7 @@ class Counted(Element):
         self.least, self.most = least, most
 
     def wired(self) -> None:
+        super().wired()
         if self.start and self.sequence and self.least == 0 and self.next is not None:
             self.next.restarts = self
 
@@ -368,10 +390,17 @@ class Machine:
     """The elements of one query and the order in which they are asked."""
 
     def __init__(
-        self, rt: Runtime, node: int, cell: int, *, sequence: bool, within: int | None
+        self,
+        rt: Runtime,
+        node: int,
+        cell: int,
+        *,
+        sequence: bool,
+        within: int | None,
+        by_clock: bool = False,
     ) -> None:
         self.rt, self.node, self.cell = rt, node, cell
-        self.sequence, self.within = sequence, within
+        self.sequence, self.within, self.by_clock = sequence, within, by_clock
         self.elements: list[Element] = []
         self.starts: list[int] = []
         self.order: list[Element] = []  # in which they begin and update; resets run backwards
@@ -409,7 +438,7 @@ class Machine:
 
     def event(self, state: State, stream: str, ts: int, row: Row) -> None:
         for element in self.elements if self.within is not None else ():
-            element.expire(state, ts)
+            element.expire(state, self.rt.now if self.by_clock else ts)
         mine = self.by_stream[stream]
         if self.sequence:
             for element in reversed(self.order):

@@ -336,7 +336,9 @@ class SequenceQuery(KeyedQuery):
         for i in self.waits:
             shared = i > 0 and self.steps[i - 1].counted
             there = f"m{i + 1} is not None" + (f" and m{i + 1} is not True" if shared else "")
-            with w.block(f"if {there} and abs(m{i + 1}[0] - ts) > {within}"):
+            began = f"m{i + 1}[0]"
+            old = f"{self.now} - {began} > {within} or {began} - ts > {within}"
+            with w.block(f"if {there} and ({old})"):
                 w.line(f"m{i + 1} = None")
                 if self.steps[i].counted:
                     with w.block(f"if m{i + 2} is True"):
