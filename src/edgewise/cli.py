@@ -6,7 +6,7 @@ import argparse
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from edgewise import __version__
 from edgewise.errors import AppError, EdgewiseError, SetupError
@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"edgewise {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_run(commands)
+    _add_edge(commands)
     _add_demo(commands)
     _add_replay(commands)
     _add_check(commands)
@@ -53,12 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("run", help="capture, compute, serve")
-    parser.add_argument("app", type=Path, help="a SiddhiQL file")
-    parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
-    parser.add_argument(
-        "--log", action="append", default=[], help="where logs live: PLACE or STREAM=PLACE"
-    )
-    _add_functions(parser)
+    _add_app_and_logs(parser)
     parser.add_argument("--retain-mb", type=int, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--retain-hours", type=float, default=0, help="of each log; 0 keeps all")
     parser.add_argument("--archive-hours", type=float, help="ledgers as old as that to Parquet")
@@ -68,11 +64,33 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--watch", action="store_true", help="take the app again when it changes")
     parser.add_argument("--edge-host", default="", help="for clients, if not --host")
     parser.add_argument("--edge-processes", type=int, default=1, help="that share --edge-port")
+    _add_access(parser)
+    parser.set_defaults(call=_run)
+
+
+def _add_edge(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("edge", help="serve the topics of logs that others write")
+    _add_app_and_logs(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="off loopback it needs --jwt-key")
+    parser.add_argument("--edge-port", type=int, default=8009, help="page and clients")
+    _add_access(parser)
+    parser.set_defaults(call=_edge)
+
+
+def _add_app_and_logs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
+    parser.add_argument(
+        "--log", action="append", default=[], help="where logs live: PLACE or STREAM=PLACE"
+    )
+    _add_functions(parser)
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
     parser.add_argument("--origin", action="append", default=[], help="pages that may connect")
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
     parser.add_argument("--tls-key", type=Path, help="its key in PEM")
-    parser.set_defaults(call=_run)
 
 
 def _add_functions(parser: argparse.ArgumentParser) -> None:
@@ -197,23 +215,40 @@ def _run(arguments: argparse.Namespace) -> None:
         age_ms=None if age is None else int(age * 3_600_000),
         bytes_max=None if size is None else size * 1024 * 1024,
     )
-    tls = (arguments.tls_cert, arguments.tls_key) if arguments.tls_cert else None
     config = _node(arguments, arguments.app, arguments.data)
     run(
         dataclasses.replace(
             config,
             log=kept,
             archive=archive,
-            homes=tuple(arguments.log),
             edge_host=arguments.edge_host,
             edge_processes=arguments.edge_processes,
-            jwt_key=arguments.jwt_key,
-            origins=tuple(arguments.origin),
             watch=arguments.watch,
-            tls=tls,
-            functions=tuple(arguments.functions),
+            **_shared(arguments),
         )
     )
+
+
+def _edge(arguments: argparse.Namespace) -> None:
+    from edgewise.node.alone import serve
+    from edgewise.node.run import with_page
+    from edgewise.node.serve import NodeConfig
+
+    places = {"app": arguments.app, "data": arguments.data, "host": arguments.host}
+    config = NodeConfig(**places, edge_port=arguments.edge_port, **_shared(arguments))
+    serve(with_page(config))
+
+
+def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Where logs live, what is added to the language, and who may come in."""
+    tls = (arguments.tls_cert, arguments.tls_key) if arguments.tls_cert else None
+    return {
+        "homes": tuple(arguments.log),
+        "functions": tuple(arguments.functions),
+        "jwt_key": arguments.jwt_key,
+        "origins": tuple(arguments.origin),
+        "tls": tls,
+    }
 
 
 def _demo(arguments: argparse.Namespace) -> None:

@@ -1,11 +1,6 @@
-"""The JavaScript client in a real browser on bad networks, and two edges on one log."""
+"""The JavaScript client in a real browser on bad networks."""
 
 import asyncio
-import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from http import HTTPStatus
@@ -14,14 +9,10 @@ import pytest
 from tests.integration.pipe import Pipe
 from tests.integration.program import ROOT
 
-from edgewise.client.aio import connect
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.server import Edge, Publication
 from edgewise.edge.topics import Policy
 from edgewise.edge.transports.http import problem
-from edgewise.event.arrow import record_batch
-from edgewise.event.schema import Schema
-from edgewise.log.segment import SegmentWriter
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -169,73 +160,3 @@ def test_a_throttled_link_gets_fewer_and_newer_values(browser, net):
     seen = page.evaluate("seen")
     assert len(seen) < 20 * last / 100 / 2
     assert max(count for *_, count in seen) > 1
-
-
-SERVE = """
-import asyncio, sys
-from pathlib import Path
-from edgewise.edge.feed import Feed
-from edgewise.edge.server import Edge
-from edgewise.edge.sink import TopicSink
-from edgewise.log.segment import SegmentReader
-
-async def main():
-    edge = Edge()
-    port = await edge.start()
-    sink = TopicSink.of({"path": "exact/{k}", "conflate": "off", "recovery": "precise"})
-    Feed(edge, SegmentReader.open(Path(sys.argv[1])), sink).start()
-    print(port, flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
-SCHEMA = Schema.of("exact", k="string", n="long")
-
-
-def an_edge(log):
-    return subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(log)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-    )
-
-
-def test_two_edges_on_one_log_one_is_killed_nothing_precise_is_lost(tmp_path):
-    writer = SegmentWriter.open(tmp_path / "log", SCHEMA)
-    edges = [an_edge(tmp_path / "log") for _ in range(2)]
-    ports = [int(edge.stdout.readline()) for edge in edges]
-    total, kill_at, got, pause_s = 400, 150, [], 0.0
-
-    def append(n):
-        at = [time.time_ns() // 1000]
-        writer.append(record_batch(writer.schema, [n], at, [0], [["a"], [n]]))
-
-    async def main():
-        nonlocal pause_s
-        urls = tuple(f"ws://127.0.0.1:{port}/ws" for port in ports)
-        async with asyncio.timeout(60), connect(urls) as client:
-            events = client.subscribe("exact/#")
-            append(0)
-            writing = asyncio.to_thread(lambda: [append(n) for n in range(1, total)])
-            task, before = asyncio.create_task(writing), time.monotonic()
-            while not got or got[-1][0] < total - 1:
-                update = await anext(events)
-                got.append((update.value["n"], update.meta.how.name))
-                pause_s = max(pause_s, time.monotonic() - before) if len(got) > 1 else 0.0
-                before = time.monotonic()
-                if len(got) == kill_at:
-                    os.kill(edges[0].pid, signal.SIGKILL)
-            await task
-
-    try:
-        asyncio.run(main())
-    finally:
-        for edge in edges:
-            edge.kill()
-            edge.communicate()
-        writer.close()
-    numbers = [n for n, _ in got]
-    assert numbers == list(range(numbers[0], total)), json.dumps(got)
-    assert "REPLAY" in {how for _, how in got}
-    assert pause_s < 2.0

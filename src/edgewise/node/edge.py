@@ -16,20 +16,13 @@ from typing import Any
 import uvloop
 
 from edgewise.edge.collector import calm
-from edgewise.edge.feed import Feed
 from edgewise.edge.passing import Passing
-from edgewise.edge.server import Edge
 from edgewise.edge.siblings import Limb
 from edgewise.errors import EdgewiseError
-from edgewise.log.patient import PatientReader
-from edgewise.log.places import open_reader
 from edgewise.node import apps
+from edgewise.node.alone import feeds, new_edge
 from edgewise.node.children import end_with_parent
 from edgewise.node.edges import HEAD_SOCKET
-from edgewise.node.ends import Ends
-from edgewise.node.homes import Homes
-from edgewise.node.layout import Layout
-from edgewise.node.merges import register_aggregates
 from edgewise.node.serve import NodeConfig
 
 
@@ -80,27 +73,22 @@ def _config(arguments: argparse.Namespace) -> NodeConfig:
 async def _serve(arguments: argparse.Namespace) -> None:
     config = _config(arguments)
     app = apps.load(config.app, arguments.functions).app
-    layout = Layout(config.data, Homes.of(config.homes, app))
-    edge = Edge(config.edge_config())
-    register_aggregates(edge.fanout.merges)
+    edge = new_edge(config)
     limb, passing = Limb(edge), Passing(edge, arguments.number, arguments.directory)
-    feeds = [
-        Feed(edge, PatientReader(open_reader(layout.place(stream))), sink)
-        for stream, sink in Ends.of(app).topics
-    ]
+    fed = list(feeds(edge, app, config))
     stopping = asyncio.create_task(_stopping(limb))
     await edge.take_in()
     await limb.start(arguments.directory / HEAD_SOCKET)
-    for feed in feeds:
+    for feed in fed:
         feed.start()
-    for feed in feeds:
+    for feed in fed:
         await asyncio.to_thread(feed.caught_up.wait)
     await passing.start()
     await edge.start(config.edge_host, config.edge_port, share_port=True)
     calm()
     tell(ready=True)
     await stopping
-    for feed in feeds:
+    for feed in fed:
         feed.stop()
     await edge.stop()
     await passing.stop()

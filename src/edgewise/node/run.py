@@ -149,7 +149,7 @@ class Node:
 
 def run(config: NodeConfig) -> None:
     """Until Ctrl-C."""
-    uvloop.run(Node(_with_page(config)).run())
+    uvloop.run(Node(with_page(config)).run())
 
 
 def demo(config: NodeConfig) -> None:
@@ -172,7 +172,7 @@ def demo(config: NodeConfig) -> None:
         serving.spawn(when_ready())
 
     async def main() -> None:
-        node = Node(_with_page(dataclasses.replace(config, app=DEMO_APP, data=directory)), play)
+        node = Node(with_page(dataclasses.replace(config, app=DEMO_APP, data=directory)), play)
         try:
             await node.run()
         finally:
@@ -185,7 +185,7 @@ def demo(config: NodeConfig) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _with_page(config: NodeConfig) -> NodeConfig:
+def with_page(config: NodeConfig) -> NodeConfig:
     """The dashboard and the JavaScript client, from the package or from a checkout."""
     packaged = Path(__file__).parent / "assets"
     root = Path(__file__).parents[3]
