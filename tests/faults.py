@@ -13,6 +13,7 @@ import pytest
 HERE = Path(__file__).parent
 FILES = (
     "log/test_faults.py",
+    "log/test_segment.py::test_a_thousand_kills",
     "log/test_real_disk.py",
     "log/test_recovery.py",
     "log/test_kafka.py",

@@ -107,6 +107,14 @@ def test_a_missing_file_is_one_sentence(tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_log_has_a_help_of_its_own(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["log", "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert all(word in said for word in ("list", "inspect", "verify", "copy", "tail", "archive"))
+
+
 def test_log_commands_reach_the_log(tmp_path, capsys):
     from edgewise.event.schema import Schema
     from edgewise.log.segment import SegmentWriter

@@ -178,7 +178,9 @@ def _add_tail(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_log(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     about = "list, inspect, verify, copy, tail, archive logs"
     parser = commands.add_parser("log", help=about, add_help=False)
-    parser.add_argument("rest", nargs=argparse.REMAINDER)  # its own parser needs Arrow: later
+    # Its own parser, also the one that helps, needs Arrow: later.
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
     parser.set_defaults(call=_log)
 
 
@@ -284,7 +286,8 @@ def _replay(arguments: argparse.Namespace) -> None:
             events = replay.read_events(stack.enter_context(_open(arguments.events)), app)
             rows = replay.replay(app, events, arguments.engine, **options)
         else:
-            from edgewise.node.history import history, moment
+            from edgewise.log.tail import moment
+            from edgewise.node.history import history
 
             start, end = (moment(t) if t else None for t in (arguments.start, arguments.end))
             options |= {"start_ms": start, "end_ms": end}
@@ -385,7 +388,8 @@ def _log(arguments: argparse.Namespace) -> int:
 
     parser = argparse.ArgumentParser(prog="edgewise log")
     commands.add_arguments(parser)
-    return commands.run(parser.parse_args(arguments.rest))
+    rest = ["--help"] if arguments.help else arguments.rest
+    return commands.run(parser.parse_args(rest))
 
 
 def _state(arguments: argparse.Namespace) -> None:

@@ -1,59 +1,29 @@
 import asyncio
 
-import aio_pika
 import pytest
-from tests.gateway.brokers import RabbitMq, free_port
+from tests.gateway.amqp_doors import (
+    SCHEMA,
+    a_sink_is_confirmed_by_the_broker,
+    publish,
+    queue_of,
+    stored,
+    the_broker_keeps_what_the_log_does_not_have,
+)
+from tests.gateway.brokers import free_port
 from tests.gateway.memory_log import MemoryLog
-from tests.gateway.test_amqp import publish, stored
 from tests.gateway.until import until
 
 from edgewise.errors import SetupError
-from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.clock import ManualClock
-from edgewise.event.schema import Schema
 from edgewise.gateway import amqp1 as module
 from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
-from edgewise.gateway.drain import FileCursor
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
-from edgewise.log.memory import MemoryLog as Place
-
-SCHEMA = Schema.of("S", v="int")
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    rabbit = RabbitMq(tmp_path_factory.mktemp("rabbit"))
-    rabbit.start()
-    yield rabbit
-    rabbit.stop()
 
 
 def source(log, url, queue, **options):
     given = {"url": url, "address": f"/amq/queue/{queue}", **options}
     spec = check_source(SourceSpec("S", "amqp1", given))
     return source_class("amqp1")(spec, SCHEMA, log, ManualClock(1000))
-
-
-def sink(place, url, cursor, **options):
-    spec = check_sink(SinkSpec("S", "amqp1", {"url": url, **options}))
-    return sink_class("amqp1")(spec, SCHEMA, place.reader(), cursor)
-
-
-def append(writer, *values):
-    count = len(values)
-    writer.append(
-        record_batch(to_arrow(SCHEMA), [0] * count, [0] * count, [0] * count, [list(values)])
-    )
-
-
-async def queue_of(url, name, exchange="", key=""):
-    async with await aio_pika.connect(url) as connection:
-        channel = await connection.channel()
-        queue = await channel.declare_queue(name, durable=True)
-        if exchange:
-            kind = aio_pika.ExchangeType.TOPIC
-            await queue.bind(await channel.declare_exchange(exchange, kind, durable=True), key)
-        return queue
 
 
 @pytest.mark.parametrize(
@@ -86,23 +56,23 @@ def test_no_broker_is_a_sentence():
 
 
 @pytest.mark.integration
-def test_a_queue_that_is_not_there_is_said(broker):
+def test_a_queue_that_is_not_there_is_said(rabbit):
     with pytest.raises(SetupError, match="nowhere"):
-        asyncio.run(source(MemoryLog(SCHEMA), broker.url, "nowhere").start())
+        asyncio.run(source(MemoryLog(SCHEMA), rabbit.url, "nowhere").start())
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("delivery", ["at-least-once", "at-most-once"])
-def test_messages_are_in_the_log_in_order(broker, delivery):
+def test_messages_are_in_the_log_in_order(rabbit, delivery):
     log = MemoryLog(SCHEMA)
-    name = f"q1-{delivery}"
+    name = f"one-q1-{delivery}"
 
     async def scenario():
-        await queue_of(broker.url, name)
-        consuming = source(log, broker.url, name, delivery=delivery)
+        await queue_of(rabbit.url, name)
+        consuming = source(log, rabbit.url, name, delivery=delivery)
         await consuming.start()
         # More than the credit: it must be given back.
-        await publish(broker.url, name, *range(1200), b"bad")
+        await publish(rabbit.url, name, *range(1200), b"bad")
         await until(lambda: len(stored(log)) == 1200 and consuming.stats.refused_total)
         await consuming.stop()
 
@@ -111,48 +81,15 @@ def test_messages_are_in_the_log_in_order(broker, delivery):
 
 
 @pytest.mark.integration
-def test_the_broker_keeps_what_the_log_does_not_have(broker):
-    hanging, log = MemoryLog(SCHEMA), MemoryLog(SCHEMA)
-    hanging.open.clear()
-
-    async def scenario():
-        await queue_of(broker.url, "q2")
-        first = source(hanging, broker.url, "q2")
-        await first.start()
-        await publish(broker.url, "q2", *range(50))
-        await until(lambda: first._feed._tasks)
-        await first.stop()
-        second = source(log, broker.url, "q2")
-        await second.start()
-        await until(lambda: len(stored(log)) == 50)
-        await second.stop()
-
-    asyncio.run(scenario())
-    hanging.open.set()
-    assert sorted(stored(log)) == list(range(50))
+def test_the_broker_keeps_what_the_log_does_not_have(rabbit):
+    the_broker_keeps_what_the_log_does_not_have(rabbit.url, "one-q2", source)
 
 
 @pytest.mark.integration
-def test_a_sink_is_confirmed_by_the_broker(broker, tmp_path):
-    place = Place()
-    writer = place.writer(SCHEMA)
-    got = []
+def test_a_sink_is_confirmed_by_the_broker(rabbit, tmp_path):
+    def sink(place, cursor):
+        options = {"url": rabbit.url, "address": "/exchange/out", "subject": "v.{{v}}"}
+        spec = check_sink(SinkSpec("S", "amqp1", options))
+        return sink_class("amqp1")(spec, SCHEMA, place.reader(), cursor)
 
-    async def scenario():
-        cursor = FileCursor(tmp_path / "cursor")
-        await queue_of(broker.url, "q3", "out", "v.#")
-        sending = sink(place, broker.url, cursor, address="/exchange/out", subject="v.{{v}}")
-        await sending.start()
-        async with await aio_pika.connect(broker.url) as connection:
-            queue = await (await connection.channel()).get_queue("q3")
-
-            async def arrived(message):
-                got.append((message.routing_key, message.body, message.message_id))
-
-            await queue.consume(arrived, no_ack=True)
-            append(writer, 5, 6)
-            await until(lambda: len(got) == 2 and cursor.load() == 2)
-        await sending.stop()
-
-    asyncio.run(scenario())
-    assert got == [("v.5", b'{"v":5}', "S/0"), ("v.6", b'{"v":6}', "S/1")]
+    a_sink_is_confirmed_by_the_broker(rabbit.url, "one-q3", sink, tmp_path)

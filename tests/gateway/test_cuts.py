@@ -4,11 +4,9 @@ nothing is twice. The last line of each test is its report."""
 import asyncio
 
 import pytest
-from tests.gateway.brokers import RabbitMq
+from tests.gateway.amqp_doors import append, publish, queue_of, stored
 from tests.gateway.memory_log import MemoryLog
 from tests.gateway.proxy import Wire
-from tests.gateway.test_amqp import publish, stored
-from tests.gateway.test_amqp1 import append, queue_of
 from tests.gateway.until import until
 
 from edgewise.event.clock import ManualClock
@@ -32,35 +30,27 @@ ENDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    rabbit = RabbitMq(tmp_path_factory.mktemp("rabbit"))
-    rabbit.start()
-    yield rabbit
-    rabbit.stop()
-
-
 @pytest.mark.parametrize("kind", list(ENDS))
-def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(broker, kind):
+def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(rabbit, kind):
     log = MemoryLog(SCHEMA)
     known = DedupWriter(log, Dedup("v", 100_000))
 
     async def scenario():
-        await queue_of(broker.url, f"in-{kind}")
-        wire = Wire(broker.port)
+        await queue_of(rabbit.url, f"in-{kind}")
+        wire = Wire(rabbit.port)
         await wire.start()
-        url = broker.url.replace(str(broker.port), str(wire.port))
+        url = rabbit.url.replace(str(rabbit.port), str(wire.port))
         said = {"url": url, "dedup": "v", "delivery": "effectively-once", **ENDS[kind][0]}
         spec = check_source(SourceSpec("S", kind, said))
         consuming = source_class(kind)(spec, SCHEMA, known, ManualClock(1000))
         await consuming.start()
         for cut in range(CUTS):
             first = cut * EACH
-            await publish(broker.url, f"in-{kind}", *range(first, first + EACH // 2))
+            await publish(rabbit.url, f"in-{kind}", *range(first, first + EACH // 2))
             if cut % 2:  # with messages accepted, and with messages on their way
                 await until(lambda first=first: len(stored(log)) >= first + EACH // 4)
             wire.cut()
-            await publish(broker.url, f"in-{kind}", *range(first + EACH // 2, first + EACH))
+            await publish(rabbit.url, f"in-{kind}", *range(first + EACH // 2, first + EACH))
             wire.mend()
         await until(lambda: len(stored(log)) == CUTS * EACH, 60)
         await consuming.stop()
@@ -73,21 +63,21 @@ def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(broker, ki
 
 
 @pytest.mark.parametrize("kind", list(ENDS))
-def test_a_sink_behind_a_wire_that_is_cut_loses_nothing(broker, tmp_path, kind):
+def test_a_sink_behind_a_wire_that_is_cut_loses_nothing(rabbit, tmp_path, kind):
     place, log = Place(), MemoryLog(SCHEMA)
     writer = place.writer(SCHEMA)
     back = DedupWriter(log, Dedup("v", 100_000))
 
     async def scenario():
-        await queue_of(broker.url, f"back-{kind}", f"out-{kind}", "v")
-        wire = Wire(broker.port)
+        await queue_of(rabbit.url, f"back-{kind}", f"out-{kind}", "v")
+        wire = Wire(rabbit.port)
         await wire.start()
-        url = broker.url.replace(str(broker.port), str(wire.port))
+        url = rabbit.url.replace(str(rabbit.port), str(wire.port))
         spec = check_sink(SinkSpec("S", kind, {"url": url, **ENDS[kind][1]}))
         cursor = FileCursor(tmp_path / "cursor")
         sending = sink_class(kind)(spec, SCHEMA, place.reader(), cursor)
         await sending.start()
-        said = {"url": broker.url, "queue": f"back-{kind}"}
+        said = {"url": rabbit.url, "queue": f"back-{kind}"}
         reading = check_source(SourceSpec("S", "amqp", said))
         consuming = source_class("amqp")(reading, SCHEMA, back, ManualClock(1000))
         await consuming.start()

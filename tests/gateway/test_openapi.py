@@ -3,6 +3,7 @@ import json
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import FRAMINGS, Limits
 from edgewise.gateway.openapi import openapi
+from edgewise.gateway.spec import MapSpec
 
 STREAMS = {
     "login": Schema.of("login", ip="string", n="int", o="object"),
@@ -43,3 +44,18 @@ def test_the_attributes_are_described_as_they_are_checked():
     assert plain["properties"]["n"]["maximum"] == 2**31 - 1
     assert envelope["required"] == ["data"]
     assert "oneOf" not in schemas["stream.raw"]
+
+
+def test_further_addresses_are_described_with_what_they_take():
+    csv = {"/csv/in": MapSpec("csv")}
+    document = openapi(STREAMS, Limits(), {"/logins": "login", "/csv/in": "login"}, csv)
+    posts = {path: document["paths"][path]["post"] for path in ("/logins", "/csv/in")}
+    assert set(posts["/logins"]["requestBody"]["content"]) == set(FRAMINGS)
+    assert set(posts["/csv/in"]["requestBody"]["content"]) == {"*/*"}
+    names = [p["post"]["operationId"] for p in document["paths"].values() if "post" in p]
+    assert sorted(names) == [
+        "publish_login",
+        "publish_login_csv_in",
+        "publish_login_logins",
+        "publish_raw",
+    ]

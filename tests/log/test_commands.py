@@ -82,6 +82,7 @@ def test_tail_from_an_offset_a_time_or_the_end(log, call):
     assert offsets("--last", 3) == [197, 198, 199]
     assert offsets("--from", 5, "-n", 2) == [5, 6]
     assert offsets("--time", 42, "-n", 1) == [42]
+    assert offsets("--time", "1970-01-01T00:00:00.042", "-n", 1) == [42]
 
 
 def test_archive_moves_what_is_old(log, call):

@@ -1,12 +1,14 @@
 import json
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.errors import SetupError
 from edgewise.log.laws import SCHEMA, rows_of
 from edgewise.log.memory import MemoryLog
-from edgewise.log.tail import offset_at, tail
+from edgewise.log.tail import moment, offset_at, tail
 
 
 def log_of(times):
@@ -53,3 +55,10 @@ def test_following_waits_for_what_comes():
     writer.append(rows_of([3, 4]))
     thread.join(20)
     assert seen == [1, 2, 3]
+
+
+def test_a_moment_is_a_number_or_a_date():
+    assert moment("1500") == 1500
+    assert moment("1970-01-01T00:00:02") == moment("1970-01-01T01:00:02+01:00") == 2000
+    with pytest.raises(SetupError, match="no time"):
+        moment("yesterday")

@@ -6,7 +6,7 @@ from tests.engines.spark.slices import case
 from edgewise.errors import SetupError
 from edgewise.event.event import Kind
 from edgewise.lang import compile_app
-from edgewise.node.history import history, moment
+from edgewise.node.history import history
 from edgewise.node.layout import Layout
 from edgewise.node.replay import _load, replay
 
@@ -62,13 +62,6 @@ def test_a_range_gives_the_same_rows_on_spark(spark, data, engine):
     expected = rows(history(app, path, "embedded", start_ms=start, end_ms=end))
     config = {"master": "local[2]", "partitions": 2, "rows_max": 17}
     assert rows(history(app, path, engine, start_ms=start, end_ms=end, **config)) == expected
-
-
-def test_a_moment_is_a_number_or_a_date():
-    assert moment("1500") == 1500
-    assert moment("1970-01-01T00:00:02") == moment("1970-01-01T01:00:02+01:00") == 2000
-    with pytest.raises(SetupError, match="no time"):
-        moment("yesterday")
 
 
 def test_a_directory_without_the_logs_of_the_app_is_said(data, tmp_path):

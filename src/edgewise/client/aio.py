@@ -1,6 +1,6 @@
 """The async client.
 
-    async with connect("ws://127.0.0.1:8080/ws") as edge:
+    async with connect("ws://127.0.0.1:8008/ws") as edge:
         async for update in edge.subscribe("alerts/#"):
             print(update.path, update.value)
 
@@ -287,7 +287,7 @@ def connect(
     updates_per_s: int = 0,
     transports: tuple[str, ...] = LANES,
 ) -> Client:
-    """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8080/ws.
+    """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8008/ws.
 
     Several addresses are edges on one log: when one goes, the next is tried. Transports are tried
     in order when one does not get through.

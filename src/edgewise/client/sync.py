@@ -1,6 +1,6 @@
 """The sync client: the async one on a thread of its own.
 
-with connect("ws://127.0.0.1:8080/ws") as edge:
+with connect("ws://127.0.0.1:8008/ws") as edge:
     for update in edge.subscribe("alerts/#"):
         print(update.path, update.value)
 """

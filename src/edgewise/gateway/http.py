@@ -326,7 +326,8 @@ def _streams(door: HttpDoor) -> bytes:
 
 def _openapi(door: HttpDoor) -> bytes:
     schemas = {name: a.schema for name, a in door._admissions.items()}  # noqa: SLF001
-    return msgspec.json.encode(openapi(schemas, door._config.limits))  # noqa: SLF001
+    config = door._config  # noqa: SLF001
+    return msgspec.json.encode(openapi(schemas, config.limits, config.paths, config.maps))
 
 
 _PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {

@@ -1,7 +1,7 @@
 """A program's log as a stream, in two lines:
 
     from edgewise.gateway.logs import EdgewiseHandler
-    logging.getLogger().addHandler(EdgewiseHandler("http://127.0.0.1:8080", "app_log"))
+    logging.getLogger().addHandler(EdgewiseHandler("http://127.0.0.1:8006", "app_log"))
 
 `emit` never waits: records go into a bounded queue and what does not fit is dropped and counted
 (`handler.dropped`). A thread sends them in batches, each with an idempotency key, so that a
@@ -63,7 +63,7 @@ class EdgewiseHandler(logging.Handler):
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8080",
+        url: str = "http://127.0.0.1:8006",
         stream: str = "app_log",
         *,
         level: int = logging.NOTSET,

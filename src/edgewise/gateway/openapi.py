@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
 from edgewise.gateway.admit import FRAMINGS, Limits
 from edgewise.gateway.examine import FLOAT_MAX, TS_MAX_MS, Framing
 from edgewise.gateway.producer import KEY_CHARS_MAX
+from edgewise.gateway.spec import MapSpec
 
 VERSION = "1"
 _JSON_TYPES: dict[AttrType, dict[str, Any]] = {
@@ -32,13 +34,26 @@ _REFUSALS = {
 }
 
 
-def openapi(streams: Mapping[str, Schema], limits: Limits) -> dict[str, Any]:
-    """One path per stream, so that a generated client has one typed call per stream."""
+def openapi(
+    streams: Mapping[str, Schema],
+    limits: Limits,
+    paths: Mapping[str, str] | None = None,
+    maps: Mapping[str, MapSpec] | None = None,
+) -> dict[str, Any]:
+    """One path per stream, so that a generated client has one typed call per stream.
+
+    `paths` are further addresses of streams, `maps` the mappings of those that have one.
+    """
+    further = {
+        path: _stream(name, limits, path, (maps or {}).get(path))
+        for path, name in sorted((paths or {}).items())
+    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Edgewise ingest", "version": VERSION},
         "paths": {
             **{f"/streams/{name}": _stream(name, limits) for name in sorted(streams)},
+            **further,
             "/streams": {"get": _page("The streams and their attributes.", "application/json")},
             "/healthz": {"get": _page("The door is open.", "application/json")},
             "/metrics": {"get": _page("Counters for Prometheus.", "text/plain")},
@@ -61,7 +76,9 @@ def _ref(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _stream(name: str, limits: Limits) -> dict[str, Any]:
+def _stream(
+    name: str, limits: Limits, path: str = "", mapping: MapSpec | None = None
+) -> dict[str, Any]:
     one = _ref(f"stream.{name}")
     content: dict[str, Any] = {}
     for media, framing in FRAMINGS.items():
@@ -69,6 +86,8 @@ def _stream(name: str, limits: Limits) -> dict[str, Any]:
             content[media] = {"schema": {"oneOf": [one, {"type": "array", "items": one}]}}
         else:
             content[media] = {"schema": {"type": "string"}}
+    if mapping is not None:
+        content = {"*/*": {"schema": {"description": f"read as {mapping.type}"}}}
     key = {
         "name": "Idempotency-Key",
         "in": "header",
@@ -85,7 +104,7 @@ def _stream(name: str, limits: Limits) -> dict[str, Any]:
     }
     return {
         "post": {
-            "operationId": f"publish_{name}",
+            "operationId": f"publish_{name}" + re.sub(r"\W+", "_", path),
             "summary": f"Events for {name}; all are accepted or none",
             "description": (
                 f"At most {limits.body_bytes_max} bytes, after gzip too, and "

@@ -11,7 +11,7 @@ from edgewise.event.arrow import from_arrow
 from edgewise.log.ledger import Ledger, archive, is_log, ledgers, logs_under
 from edgewise.log.places import broker_and_topic, open_reader, open_writer
 from edgewise.log.segment import SegmentReader
-from edgewise.log.tail import offset_at, tail
+from edgewise.log.tail import moment, offset_at, tail
 from edgewise.log.transfer import Progress, copy, producer_of
 from edgewise.log.verify import verify
 
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("place", help=place)
     where = one.add_mutually_exclusive_group()
     where.add_argument("--from", dest="start", type=int, help="first offset")
-    where.add_argument("--time", type=int, help="start where event time reaches this (ms)")
+    where.add_argument("--time", help="start where event time reaches this: ms or ISO 8601")
     where.add_argument("--last", type=int, default=10, help="the last N rows (default 10)")
     one.add_argument("-n", "--count", type=int, help="stop after so many rows")
     one.add_argument("-f", "--follow", action="store_true", help="wait for more rows at the end")
@@ -160,7 +160,7 @@ def _tail(args: argparse.Namespace) -> int:
     if args.start is not None:
         start = args.start
     elif args.time is not None:
-        start = offset_at(reader, args.time)
+        start = offset_at(reader, moment(args.time))
     else:
         start = max(reader.earliest(), reader.head().offset - args.last)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +34,11 @@ _SCHEMAS_MAX = 256
 # The client names its own errors (not the broker's) with an underscore.
 _END_OF_TOPIC = KafkaError._PARTITION_EOF  # noqa: SLF001
 _NO_OFFSET = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
-_NO_PARTITION = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001
+_NO_TOPIC = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+}
 
 
 def client_config(broker: str) -> dict[str, Any]:
@@ -65,21 +69,16 @@ class Topic:
 
     def range(self) -> tuple[int, int]:
         """Record offsets: the first, and the one behind the last that is committed."""
-        try:
-            low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(self.name, 0), timeout=REQUEST_S
-            )
-        except KafkaException as error:
-            raise self._unreachable(error) from error
+        place = TopicPartition(self.name, 0)
+        low, high = self._ask(
+            lambda: self._consumer.get_watermark_offsets(place, timeout=REQUEST_S)
+        )
         return int(low), int(high)
 
     def find(self, offset: int) -> int:
         """The record that holds an event; the end of the topic when there is none."""
         wanted = TopicPartition(self.name, 0, search_key(offset))
-        try:
-            (found,) = self._consumer.offsets_for_times([wanted], timeout=REQUEST_S)
-        except KafkaException as error:
-            raise self._unreachable(error) from error
+        (found,) = self._ask(lambda: self._consumer.offsets_for_times([wanted], timeout=REQUEST_S))
         return int(found.offset) if found.offset != OFFSET_END else self.range()[1]
 
     def fetch(self, start: int, count: int, timeout_s: float) -> tuple[list[Record], bool]:
@@ -138,6 +137,21 @@ class Topic:
     def close(self) -> None:
         self._consumer.close()
 
+    def _ask(self, question: Callable[[], Any]) -> Any:
+        """A broker that just came back may say that it has no such topic, and the client believes
+        that for minutes: so it is told to look again.
+        """
+        try:
+            try:
+                return question()
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_TOPIC:
+                    raise
+                self._consumer.list_topics(self.name, timeout=REQUEST_S)
+                return question()
+        except KafkaException as error:
+            raise self._unreachable(error) from error
+
     def _record(self, message: Message) -> Record:
         headers: Any = message.headers()
         value: Any = message.value()
@@ -147,7 +161,7 @@ class Topic:
         code = error.code()
         if code in {_NO_OFFSET, KafkaError.OFFSET_OUT_OF_RANGE}:
             return OutOfRange(f"topic {self.name}: record {start} was removed by retention")
-        if code in {KafkaError.UNKNOWN_TOPIC_OR_PART, _NO_PARTITION}:
+        if code in _NO_TOPIC:
             return LogError(f"{self._broker}: there is no topic {self.name}; a writer creates it")
         return LogError(f"{self._broker}: topic {self.name}: {error.str()}")
 

@@ -1,22 +1,20 @@
 """The one writer of a log that lives in Kafka.
 
-Who may write is settled twice. A lease: the writer is the one member of a consumer group; a second
-one finds the group taken and is refused. And a fence: each writer takes the topic's transactional
-id, so a writer that lost its lease cannot commit. A group of appends is one transaction.
+Who may write is settled twice. A lease (`kafka_lease`) refuses a second writer. And a fence: each
+writer takes the topic's transactional id, so a writer that lost its lease cannot commit. A group
+of appends is one transaction.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -26,6 +24,7 @@ from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.api import DEFAULTS, Appended, LogConfig
 from edgewise.log.commit import Append, GroupCommit
+from edgewise.log.kafka_lease import Lease
 from edgewise.log.kafka_reader import REQUEST_S, Topic, client_config
 from edgewise.log.kafka_record import (
     HEADER,
@@ -51,14 +50,8 @@ _FENCED = {
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
 }
-_LEASE_S = 6
-_RETRY_S = 0.1
 _VISIBLE_S = 0.001
-_NOT_YET = {
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-}
+_RETRY_S = 0.1
 _TOPIC = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",  # `retain` decides, by event offsets; timestamps are not times here
@@ -71,85 +64,6 @@ _TOPIC = {
 
 def wall_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-class Lease:
-    """Membership in the group of writers, kept alive by a thread."""
-
-    def __init__(self, broker: str, topic: str, *, take_over: bool) -> None:
-        self._group = f"edgewise-writer-{topic}"
-        self._place = f"kafka://{broker}/{topic}"
-        self.lost = False
-        self._held = threading.Event()
-        self._ending = False
-        if not take_over:
-            self._refuse_if_taken(broker)
-        self._member = Consumer(
-            {
-                **client_config(broker),
-                "group.id": self._group,
-                "client.id": f"{socket.gethostname()}-{os.getpid()}",
-                "session.timeout.ms": _LEASE_S * 1000,
-                "heartbeat.interval.ms": 500,
-                "enable.auto.commit": False,
-                "partition.assignment.strategy": "cooperative-sticky",
-                "auto.offset.reset": "latest",
-            }
-        )
-        self._member.subscribe(
-            [topic], on_assign=self._won, on_revoke=self._gone, on_lost=self._gone
-        )
-        self._thread = threading.Thread(target=self._keep, name=self._group, daemon=True)
-        self._thread.start()
-        # Who takes over does not wait for the old member to go: the fence keeps it out.
-        if not take_over and not self._held.wait(REQUEST_S):
-            self.close()
-            raise LogLocked(
-                f"{self._place}: another process writes this log, and it has one writer"
-            )
-
-    def close(self) -> None:
-        self._ending = True
-        self._thread.join()
-
-    def _refuse_if_taken(self, broker: str) -> None:
-        members = self._members(AdminClient(client_config(broker)))
-        if members:
-            raise LogLocked(
-                f"{self._place}: {members[0].client_id} at {members[0].host} writes this log, and "
-                f"a log has one writer; a writer that died is let go after {_LEASE_S} s"
-            )
-
-    def _members(self, admin: AdminClient) -> list[Any]:
-        deadline = time.monotonic() + REQUEST_S
-        while True:
-            described = admin.describe_consumer_groups([self._group], request_timeout=REQUEST_S)
-            try:
-                return list(described[self._group].result().members)
-            except KafkaException as error:
-                said = error.args[0]
-                if said.code() == KafkaError.GROUP_ID_NOT_FOUND:
-                    return []
-                if said.code() not in _NOT_YET or time.monotonic() > deadline:
-                    raise LogError(f"{self._place}: {said}") from error
-                time.sleep(_RETRY_S)
-
-    def _won(self, consumer: Any, partitions: list[TopicPartition]) -> None:
-        if partitions:
-            consumer.incremental_assign(partitions)
-            consumer.pause(partitions)
-            self._held.set()
-            # Whoever wrote meanwhile has fenced us; if nobody did, all we know still holds.
-            self.lost = False
-
-    def _gone(self, consumer: Any, partitions: list[TopicPartition]) -> None:
-        del consumer, partitions
-        self.lost = True
-
-    def _keep(self) -> None:
-        while not self._ending:
-            self._member.poll(0.1)
-        self._member.close()
 
 
 class KafkaWriter:
@@ -445,12 +359,18 @@ class KafkaWriter:
     def _wait_until_visible(self) -> None:
         """The broker marks a transaction after it answered: who reads after us must see it."""
         deadline = time.monotonic() + COMMIT_S
+        said = ""
         while time.monotonic() < deadline:
             try:
                 if self._reads.range()[1] > self._last_at:
                     return
             except LogError as error:  # it is committed, whatever the broker does now
-                logger.warning("%s: waiting for readers to see an append: %s", self.place, error)
+                if str(error) != said:
+                    said = str(error)
+                    logger.warning(
+                        "%s: waiting for readers to see an append: %s", self.place, said
+                    )
+                time.sleep(_RETRY_S)
             time.sleep(_VISIBLE_S)
         logger.warning("%s: committed, but readers do not see it yet", self.place)
 

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, TS
 from edgewise.event.event import Kind
 from edgewise.log.api import LogBatch, LogReader
 
 _KINDS = {kind.value: kind.name.lower() for kind in Kind}
 _WAIT_S = 0.5
+
+
+def moment(text: str) -> int:
+    """Milliseconds, or a date and time in ISO 8601; UTC where no zone is said."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        raise SetupError(
+            f"'{text}' is no time: write milliseconds or 2026-01-31T12:00:00"
+        ) from None
+    zoned = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+    return int(zoned.timestamp() * 1000)
 
 
 def offset_at(reader: LogReader, ts: int) -> int:

@@ -6,7 +6,6 @@ without, the first at which it has come to `end_ms`. Queries start empty at the 
 
 from __future__ import annotations
 
-import datetime as dt
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,20 +20,6 @@ from edgewise.log.tail import offset_at
 from edgewise.node.layout import Layout
 from edgewise.node.replay import ENGINES, compute, merge, rows_of
 from edgewise.plan.nodes import App
-
-
-def moment(text: str) -> int:
-    """Milliseconds, or a date and time in ISO 8601; UTC where no zone is said."""
-    if text.lstrip("-").isdigit():
-        return int(text)
-    try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        raise SetupError(
-            f"'{text}' is no time: write milliseconds or 2026-01-31T12:00:00"
-        ) from None
-    zoned = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
-    return int(zoned.timestamp() * 1000)
 
 
 def history(

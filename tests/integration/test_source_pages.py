@@ -1,0 +1,242 @@
+"""The examples of docs/sources as a person runs them, each against the real other side.
+
+The stream that comes in goes out by the page's own sink; only addresses are put in place.
+"""
+
+import asyncio
+import json
+import logging
+import re
+import threading
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+import aio_pika
+import paho.mqtt.client as paho
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zmq
+from confluent_kafka import Consumer, Producer
+from paho.mqtt.enums import CallbackAPIVersion
+from tests.gateway.brokers import RabbitMq, free_port, mosquitto
+from tests.integration.kafka import KafkaBroker
+from tests.integration.program import ROOT, Program, until
+from websockets.sync.client import connect
+
+from edgewise.gateway.logs import EdgewiseHandler
+
+TOPIC = aio_pika.ExchangeType.TOPIC
+WAIT_S = 60
+PAGES = ROOT / "docs" / "sources"
+
+
+def example(page, number=0):
+    return re.findall(r"```sql\n(.*?)```", (PAGES / f"{page}.md").read_text(), re.DOTALL)[number]
+
+
+@contextmanager
+def running(home: Path, text: str, query: str):
+    """The app of a page; answers the address of its HTTP door."""
+    app = home / "app.siddhi"
+    app.write_text(f"{text}\n{query}\n")
+    arguments = ["run", str(app), "--engine", "embedded", "--data", str(home / "data")]
+    arguments += ["--http-port", "0", "--edge-port", "0"]
+    with Program.start(*arguments, home=home / "home") as program:
+        door = program.wait_for_line(r"ingest +(http://\S+?)/streams", WAIT_S)[1]
+        program.wait_for_line("engine running", WAIT_S)
+        yield door
+
+
+LOGINS = "from login_stream select ip, 3L as loginCount insert into alerts;"
+EVENT = b'{"ip": "10.0.0.1", "cityId": "c1"}'
+ALERT = {"ip": "10.0.0.1", "loginCount": 3}
+
+
+@pytest.mark.integration
+def test_mqtt(tmp_path):
+    got = []
+    with mosquitto(tmp_path) as broker:
+        here = f"mqtt://127.0.0.1:{broker.port}"
+        text = example("mqtt").replace("mqtt://127.0.0.1:1883", here)
+        text = text.replace("url='mqtts://broker:8883', ca='/etc/ssl/broker.pem'", f"url='{here}'")
+        peer = paho.Client(CallbackAPIVersion.VERSION2)
+        peer.on_message = lambda _c, _u, m: got.append((m.topic, json.loads(m.payload)))
+        peer.connect("127.0.0.1", broker.port)
+        peer.subscribe("alerts/#", 1)
+        peer.loop_start()
+        with running(tmp_path, text, LOGINS):
+            peer.publish("logins/a", EVENT, 1).wait_for_publish(WAIT_S)
+            until(lambda: got == [("alerts/10.0.0.1", ALERT)], WAIT_S)
+        peer.disconnect()
+        peer.loop_stop()
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(240)
+def test_kafka(tmp_path):
+    broker = KafkaBroker(tmp_path).start()
+    try:
+        producer = Producer({"bootstrap.servers": broker.address})
+        producer.produce("logins", EVENT)
+        assert producer.flush(WAIT_S) == 0
+        text = example("kafka").replace("127.0.0.1:9092", broker.address)
+        with running(tmp_path, text, LOGINS):
+            settings = {"group.id": "g", "auto.offset.reset": "earliest"}
+            peer = Consumer({"bootstrap.servers": broker.address, **settings})
+            peer.subscribe(["alerts"])
+            found = []
+
+            def arrived():
+                message = peer.poll(0.2)
+                if message is not None and message.error() is None:
+                    found.append((message.key(), json.loads(message.value())))
+                return bool(found)
+
+            until(arrived, WAIT_S)
+            peer.close()
+        assert found == [(b"10.0.0.1", ALERT)]
+    finally:
+        broker.stop()
+
+
+async def ask_rabbit(url, exchange, key):
+    """Sends the event and waits for its alert."""
+    async with await aio_pika.connect(url) as connection:
+        channel = await connection.channel()
+        alerts = await channel.declare_exchange("alerts", TOPIC, durable=True)
+        watch = await channel.declare_queue("watch", exclusive=True)
+        await watch.bind(alerts, "alert.#")
+        place = await channel.get_exchange(exchange) if exchange else channel.default_exchange
+        await place.publish(aio_pika.Message(EVENT), key)
+        async with watch.iterator(timeout=WAIT_S, no_ack=True) as messages:
+            message = await anext(aiter(messages))
+            return message.routing_key, json.loads(message.body)
+
+
+async def prepare_rabbit(url):
+    async with await aio_pika.connect(url) as connection:
+        channel = await connection.channel()
+        await channel.declare_queue("logins", durable=True)
+        await channel.declare_exchange("alerts", TOPIC, durable=True)
+
+
+@pytest.mark.integration
+@pytest.mark.timeout(240)
+def test_both_versions_of_amqp(tmp_path):
+    broker = RabbitMq(tmp_path)
+    broker.start()
+    try:
+        asyncio.run(prepare_rabbit(broker.url))
+        for page, exchange, key in (("amqp", "events", "login.a"), ("amqp1", "", "logins")):
+            home = tmp_path / page
+            home.mkdir()
+            text = example(page).replace("@127.0.0.1", f"@127.0.0.1:{broker.port}")
+            with running(home, text, LOGINS):
+                got = asyncio.run(ask_rabbit(broker.url, exchange, key))
+            assert got == ("alert.10.0.0.1", ALERT)
+    finally:
+        broker.stop()
+
+
+@pytest.mark.integration
+def test_zeromq(tmp_path):
+    ways = {"tcp://127.0.0.1:5555": free_port(), "tcp://127.0.0.1:5556": free_port()}
+    text = example("zeromq")
+    for old, port in ways.items():
+        text = text.replace(old, f"tcp://127.0.0.1:{port}")
+    into, out = ways.values()
+    query = "from readings select sensor, value insert into alerts;"
+    with (
+        running(tmp_path, text, query),
+        zmq.Context() as context,
+        context.socket(zmq.PUSH) as push,
+        context.socket(zmq.SUB) as sub,
+    ):
+        push.connect(f"tcp://127.0.0.1:{into}")
+        sub.subscribe("alerts")
+        sub.connect(f"tcp://127.0.0.1:{out}")
+
+        def arrived():  # a subscriber misses what was sent before it was known
+            push.send(b'{"sensor": "s", "value": 1.5}')
+            return sub.poll(200)
+
+        until(arrived, WAIT_S)
+        assert sub.recv_multipart() == [b"alerts", b'{"sensor":"s","value":1.5}']
+
+
+@pytest.mark.integration
+def test_file(tmp_path):
+    shop, home = tmp_path / "shop", tmp_path / "home"
+    for folder in (shop, home / "old", home / "lake"):
+        folder.mkdir(parents=True)
+    (home / "old" / "a.csv").write_text("price;item\n2.5;old\n")
+    pq.write_table(pa.table({"item": ["lake"], "price": [3.5]}), home / "lake" / "a.parquet")
+    (shop / "a.json").write_text('{"item": "first", "price": 1.5}\n')
+    text = example("file").replace("/var/log/shop", str(shop)) + example("file", 1)
+    query = "\n".join(
+        f"from {name} select item, price insert into alerts;"
+        for name in ("sales", "old_sales", "lake_sales")
+    )
+    with running(tmp_path, text, query):
+        with (shop / "a.json").open("a") as file:
+            file.write('{"item": "later", "price": 4.5}\n')
+        out = home / "out" / "alerts.csv"
+        until(lambda: out.exists() and out.read_text().count("\n") == 5, WAIT_S)
+    lines = out.read_text().splitlines()
+    assert lines[0] == "item,price"
+    assert sorted(lines[1:]) == ["first,1.5", "lake,3.5", "later,4.5", "old,2.5"]
+
+
+class Received(BaseHTTPRequestHandler):
+    bodies: ClassVar = []
+
+    def do_POST(self):
+        self.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_words):
+        pass
+
+
+@pytest.mark.integration
+def test_http_and_a_websocket_and_a_programs_log(tmp_path):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Received)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    there = f"http://127.0.0.1:{server.server_port}/alerts"
+    text = example("http") + example("http", 1) + example("http", 2) + example("logging")
+    text = text.replace("https://example.org/alerts", there)
+    more = "from csv_logins select ip, 4L as loginCount insert into alerts;"
+    more += "from app_log select message as ip, 5L as loginCount insert into alerts;"
+
+    def rows():
+        return [json.loads(line) for body in Received.bodies for line in body.splitlines()]
+
+    def post(path, body, kind):
+        request = urllib.request.Request(door + path, body, {"Content-Type": kind})
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+            return json.loads(answer.read())
+
+    with running(tmp_path, text, LOGINS + more) as door:
+        assert post("/logins", EVENT, "application/json")["accepted"] == 1
+        assert post("/logins.csv", b"10.0.0.2;c2\n", "text/csv")["accepted"] == 1
+        handler = EdgewiseHandler(door, "app_log")
+        logger = logging.getLogger("shop")
+        logger.addHandler(handler)
+        logger.warning("disk %d", 7, extra={"user": "ada"})
+        logger.removeHandler(handler)
+        handler.close()
+        with connect(f"{door.replace('http', 'ws')}/streams/login_stream/publish") as socket:
+            assert json.loads(socket.recv())["credit"] > 0
+            socket.send(json.dumps({"id": 1, "events": [{"ip": "10.0.0.3", "cityId": "c"}]}))
+            assert json.loads(socket.recv())["ack"] == 1
+        until(lambda: len(rows()) == 4, WAIT_S)
+    server.shutdown()
+    server.server_close()
+    got = sorted((row["ip"], row["loginCount"]) for row in rows())
+    assert got == [("10.0.0.1", 3), ("10.0.0.2", 4), ("10.0.0.3", 3), ("disk 7", 5)]
