@@ -34,6 +34,7 @@ from edgewise.engines import host
 from edgewise.engines.host import Job
 from edgewise.engines.inputs import CLOCK, OFFSET, STREAM
 from edgewise.engines.kernel import compile_kernel
+from edgewise.engines.results import placed, tables
 from edgewise.event.arrow import AT, KIND, TS
 from edgewise.lang import compile_app
 from edgewise.plan.rules.keys import split
@@ -59,7 +60,9 @@ def fed(job: Job, kernel: Any, frames: Iterator[Any]) -> Any:
     whole = pd.concat([f for f in frames if len(f)]).sort_values(OFFSET)
     for run, _ in host.runs(job, pa.RecordBatch.from_pandas(whole, preserve_index=False)):
         kernel.feed(run)
-    return host.to_table(job, kernel.take()).to_pandas()
+    schemas = {s.name: s.schema for s in job.outputs}
+    made = tables(kernel.take_columns(), schemas).get("O")
+    return (pa.concat_tables(made) if made else placed(schemas["O"]).empty_table()).to_pandas()
 
 
 def as_value(job: Job) -> Callable[..., Iterator[Any]]:
@@ -112,7 +115,7 @@ def by_spark(spark: SparkSession, log: Path, size: int, how: str) -> float:
     shard = sf.pmod(sf.xxhash64("s0_k"), sf.lit(PARTS)).alias(SHARD)
     rows = frame.option("max_rows", str(size)).load()
     wanted = rows.where("s0_v > 50 or s0_v < 5").select(*COLUMNS, shard)  # as the engine does
-    schema = from_arrow_schema(host.out_schema(job))
+    schema = from_arrow_schema(placed(job.app.stream("O").schema))
     grouped = wanted.groupBy(SHARD)
     made: DataFrame
     if how == "value":

@@ -6,17 +6,12 @@ from edgewise.engines import host
 from edgewise.engines.host import (
     Cut,
     Job,
-    add_counts,
     ask,
-    by_stream,
-    counted,
-    fit,
-    keys_held,
     run_part,
     runs,
     whole_chunks,
 )
-from edgewise.errors import SetupError
+from edgewise.engines.results import add_counts
 from edgewise.event.event import Kind
 from edgewise.event.types import AttrType
 from edgewise.lang import compile_app
@@ -50,8 +45,12 @@ def batch(*keys, first, kinds=None):
     )
 
 
-def counts(table):
-    return [n for n in table.column("o0_n").to_pylist() if n is not None]
+def rows_of(made):
+    return {stream: rows.to_pylist() for stream, rows in made.ordered()}
+
+
+def counts(made):
+    return [row["n"] for row in rows_of(made)["O"]]
 
 
 def test_a_batch_that_is_repeated_starts_from_the_state_before_it(tmp_path):
@@ -75,22 +74,6 @@ def test_a_process_keeps_a_bounded_number_of_kernels(tmp_path, monkeypatch):
     assert len(live._kernels) == 2
 
 
-def test_rows_are_sorted_and_cut_by_stream(tmp_path):
-    table = run_part(job(0, tmp_path), 0, [batch("a", "b", first=0)])
-    [(stream, rows)] = by_stream(job(0, tmp_path), table.take([2, 1, 0]))
-    assert stream.name == "O"
-    assert rows.column("k").to_pylist() == ["a", "b"]
-
-
-def test_a_table_without_a_column_of_the_log_is_refused_by_name():
-    import pyarrow as pa
-
-    from edgewise.event.arrow import to_arrow
-
-    with pytest.raises(SetupError, match="'k'"):
-        fit(pa.table({"_ts": [1]}), to_arrow(compile_app(COUNTS).app.stream("S").schema))
-
-
 def test_a_cut_counts_its_rows():
     assert Cut(0, {"S": 3, "T": 0}, {"S": 5, "T": 1}, 0, 0).rows == 3
 
@@ -110,10 +93,10 @@ def test_what_failed_is_told(tmp_path, caplog):
     [fragment] = split(app)
     work = Job(app, fragment, 0, 0, str(tmp_path), ("S",))
     done = run_part(work, 0, [batch("a", "(", first=0)])
-    [(_, rows), (faults, _)] = by_stream(work, done)
-    assert faults.name == "$faults"
-    assert rows.num_rows == 1
-    assert counted(work, done) == {"faults": {"S": 1}}
+    rows = rows_of(done)
+    assert list(rows) == ["O", "$faults"]
+    assert len(rows["O"]) == 1
+    assert done.counts == {"faults": {"S": 1}}
     assert "stream S: 1 events failed and were dropped: " in caplog.text
 
 
@@ -134,11 +117,9 @@ def test_what_is_late_and_what_is_dropped_is_counted_with_the_rows(tmp_path):
         rows = batch(*keys, first=first)
         if version == 1:
             rows = rows.set_column(3, "_clock", pa.array([5000]))
-        table = run_part(work, 0, [rows])
-        add_counts(found, counted(work, table))
-        assert sum(rows.num_rows for _, rows in by_stream(work, table)) == (
-            3 if version == 2 else 0
-        )
+        made = run_part(work, 0, [rows])
+        add_counts(found, made.counts)
+        assert sum(map(len, rows_of(made).values())) == (3 if version == 2 else 0)
     assert found == {"late": {"S": 1}, "dropped": {"partition1": 1}}
 
 
@@ -158,23 +139,23 @@ def test_a_poison_event_is_told_with_its_place_and_error_and_the_others_are_coun
     rest = "group by k" if "picky" in where else "group by k having my:picky(k) == k"
     text = f"define stream S (k string); from S select {where} {rest} insert into O;"
     first = job(0, tmp_path, text, picky=PICKY)
-    table = run_part(first, 0, [batch("a", "b", "a", first=0)])
-    rows = {stream.name: rows.to_pylist() for stream, rows in by_stream(first, table)}
+    made = run_part(first, 0, [batch("a", "b", "a", first=0)])
+    rows = rows_of(made)
     assert [(r["k"], r["n"]) for r in rows["O"]] == [("a", 1), ("a", 2)]
     [fault] = rows["$faults"]
     assert (fault["stream"], fault["offset"], fault["event"]) == ("S", 1, '["b"]')
     assert fault["error"] == "ValueError: no b, please"
-    assert counted(first, table) == {"faults": {"S": 1}}
+    assert made.counts == {"faults": {"S": 1}}
     following = job(1, tmp_path, text, picky=PICKY)
-    table = run_part(following, 0, [batch("b", "a", first=3)])
-    assert counts(table) == [3]
-    assert counted(following, table) == {"faults": {"S": 1}}
+    made = run_part(following, 0, [batch("b", "a", first=3)])
+    assert counts(made) == [3]
+    assert made.counts == {"faults": {"S": 1}}
 
 
 def test_what_a_partition_tells_about_itself_is_no_row(tmp_path):
-    table = run_part(job(0, tmp_path), 0, [batch("a", "b", "a", first=0)])
-    assert keys_held(table) == 2
-    assert counted(job(0, tmp_path), table) == {}
+    made = run_part(job(0, tmp_path), 0, [batch("a", "b", "a", first=0)])
+    assert made.keys == 2
+    assert made.counts == {}
 
 
 CHUNKS = [Kind.CURRENT, Kind.MORE, Kind.CURRENT, Kind.CURRENT, Kind.MORE, Kind.MORE]
@@ -183,7 +164,7 @@ BATCHED = "define stream S (k string); from S#window.batch() select k insert int
 
 def test_a_chunk_is_one_run_of_its_own(tmp_path):
     rows = batch(*"abcdef", first=0, kinds=CHUNKS)
-    found = [(run.columns[0], chunk) for run, chunk in runs(job(0, tmp_path, BATCHED), rows)]
+    found = [(list(run.columns[0]), chunk) for run, chunk in runs(job(0, tmp_path, BATCHED), rows)]
     assert found == [
         (["a"], False),
         (["b", "c"], True),
@@ -192,11 +173,18 @@ def test_a_chunk_is_one_run_of_its_own(tmp_path):
     ]
 
 
-def test_a_chunk_that_lies_in_two_batches_is_put_together():
+def test_a_chunk_that_lies_in_two_batches_is_put_together(monkeypatch):
+    monkeypatch.setattr(host, "RUN_ROWS", 1)
     parts = [batch("a", "b", first=0, kinds=[0, Kind.MORE]), batch("c", "d", first=2)]
     assert [b.num_rows for b in whole_chunks([*parts, batch("e", first=4)])] == [4, 1]
     [open_end] = whole_chunks([batch("a", first=0, kinds=[Kind.MORE])])
     assert open_end.num_rows == 1
+
+
+def test_small_batches_are_fed_together(monkeypatch):
+    monkeypatch.setattr(host, "RUN_ROWS", 3)
+    small = [batch("a", first=n) for n in range(7)]
+    assert [b.num_rows for b in whole_chunks(small)] == [3, 3, 1]
 
 
 TABLE = """
@@ -221,8 +209,7 @@ def test_a_question_sees_the_last_batch_and_a_change_stays(tmp_path, monkeypatch
 def test_a_row_that_no_log_can_hold_is_a_fault_and_the_others_are_rows(tmp_path):
     text = "define stream S (k string); from S select k, cast(k, 'double') as d insert into O;"
     work = job(0, tmp_path, text)
-    table = run_part(work, 0, [batch("x", None, first=0)])
-    rows = {stream.name: rows.to_pylist() for stream, rows in by_stream(work, table)}
+    rows = rows_of(run_part(work, 0, [batch("x", None, first=0)]))
     assert [r["k"] for r in rows["O"]] == [None]
     assert rows["$faults"][0]["offset"] == 0
     assert rows["$faults"][0]["error"].startswith("d is no double: ")
@@ -234,4 +221,4 @@ def test_events_without_the_time_of_their_window_are_counted(tmp_path):
     text = "define stream S (k string, t long); from S#window.externalTime(t, 5) insert into O;"
     work = job(0, tmp_path, text)
     rows = batch("a", "b", first=0).append_column("s0_t", pa.array([None, 7], pa.int64()))
-    assert counted(work, run_part(work, 0, [rows])) == {"faults": {"(no time)": 1}}
+    assert run_part(work, 0, [rows]).counts == {"faults": {"(no time)": 1}}

@@ -25,7 +25,7 @@ def test_keys_are_of_the_last_batch_and_counts_of_all(tmp_path):
     text += "group by k insert into O;"
     for version, keys in enumerate(["a(", "b("]):
         work = job(version, tmp_path, text)
-        progress.tell(work, run_part(work, 0, [batch(*keys, first=2 * version)]))
+        progress.tell(work.fragment.name, run_part(work, 0, [batch(*keys, first=2 * version)]))
     view = progress.view(0, {}, 0)
     assert (view["state_keys"], view["keys"]) == (2, {"query1": 2})
     assert view["counts"] == {"faults": {"S": 2}}

@@ -131,7 +131,8 @@ class Inputs:
         table = pa.Table.from_batches(batches, schema=self.schema())
         if len(start) > 1:
             table = _merge(table, sum(start.values()), clock)
-        return table.filter(pc.not_equal(table.column(KIND), pa.scalar(int(Kind.MARK), pa.int8())))
+        alive = pc.not_equal(table.column(KIND), pa.scalar(int(Kind.MARK), pa.int8()))
+        return table if pc.all(alive).as_py() else table.filter(alive)
 
 
 def _merge(table: Any, first: int, clock: int) -> Any:

@@ -23,7 +23,7 @@ def part_of(key: Sequence[Any], parts: int) -> int:
 def parts_of(columns: Sequence[Any], parts: int) -> Any:
     """The partition of every row, as an Arrow array; `columns` are the parts of the key."""
     texts = [pc.fill_null(pc.cast(c, pa.string()), NULL) for c in columns]
-    keys = pc.binary_join_element_wise(*texts, SEPARATOR)
+    keys = texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, SEPARATOR)
     whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     coded = whole.dictionary_encode()
     texts = coded.dictionary.to_pylist()

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.engines.carry import settle, state_root
-from edgewise.engines.host import Cut, Job, append, by_stream, feed, only, run_part
+from edgewise.engines.host import Cut, Job, feed, run_part
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel.compile import Compiled, compile_kernel
 from edgewise.engines.progress import Progress
+from edgewise.engines.results import append
+from edgewise.engines.scan import wanted
 from edgewise.errors import StateError
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
@@ -106,10 +108,10 @@ class LiveApp:
                 streams=tuple(self.inputs.paths),
                 reads=self._reads[fragment.name],
             )
-            made = run_part(job, 0, only(table, job).to_batches())
-            self.progress.tell(job, made)
-            for stream, rows in by_stream(job, made):
-                out.setdefault(stream.name, []).append(rows)
+            made = run_part(job, 0, wanted(table, job).to_batches())
+            self.progress.tell(fragment.name, made)
+            for stream, rows in made.ordered():
+                out.setdefault(stream, []).append(rows)
         ran = time.monotonic()
         count = append(self.writers, out, "embedded", cut.batch_id)
         phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
@@ -149,7 +151,7 @@ class LiveApp:
             end = self.inputs.cut(at, until, STEP_ROWS_MAX)
             table = self.inputs.table(at, end, clock)
             at, clock = end, max(clock, self.inputs.clock(end))
-            feed(kernel, dataclasses.replace(job, clock=clock), only(table, job).to_batches())
+            feed(kernel, dataclasses.replace(job, clock=clock), wanted(table, job).to_batches())
             kernel.take_tuples()
         return kernel
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgewise.engines.host import Counts, Cut, Job, add_counts, counted, keys_held
+from edgewise.engines.host import Cut
+from edgewise.engines.results import Counts, Made, add_counts
 
 RECENT_BATCHES = 20  # rates and times are over so many
 
@@ -39,10 +40,10 @@ class Progress:
     counts: Counts = field(default_factory=dict)  # late, dropped, faults
     recent: deque[Batch] = field(default_factory=lambda: deque(maxlen=RECENT_BATCHES))
 
-    def tell(self, job: Job, table: Any) -> None:
+    def tell(self, fragment: str, made: Made) -> None:
         """What the partitions of a fragment say of themselves, with their rows."""
-        self.keys[job.fragment.name] = keys_held(table)
-        add_counts(self.counts, counted(job, table))
+        self.keys[fragment] = made.keys
+        add_counts(self.counts, made.counts)
 
     def batch(self, cut: Cut, rows_out: int, seconds: Mapping[str, float]) -> None:
         self.batches += 1

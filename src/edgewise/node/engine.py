@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.engines.homes import Home, home
-from edgewise.engines.host import FAULTS
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
 from edgewise.engines.looks import disk_bytes
 from edgewise.engines.progress import Progress
+from edgewise.engines.results import FAULTS
 from edgewise.errors import EdgewiseError, LogError
 from edgewise.log.api import LogConfig, LogWriter
 from edgewise.log.places import open_writer

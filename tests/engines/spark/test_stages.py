@@ -3,12 +3,15 @@
 import pytest
 from tests.engines.spark.slices import case
 
-from edgewise.engines.host import Cut
+from edgewise.engines.host import Cut, Job
 from edgewise.engines.inputs import CLOCK, OFFSET, Inputs
-from edgewise.engines.spark.stages import merged
+from edgewise.engines.spark import native
+from edgewise.engines.spark.stages import merged, projected, scanned, shuffled
+from edgewise.event.event import Event
 from edgewise.lang import compile_app
 from edgewise.node.layout import Layout
 from edgewise.node.replay import _load
+from edgewise.plan.rules.keys import split
 
 pytestmark = pytest.mark.spark
 
@@ -33,3 +36,39 @@ def test_several_inputs_are_numbered_and_clocked_as_the_driver_does_it(spark, tm
     found = alive.select(*table.column_names).toArrow()
     assert found.to_pylist() == table.to_pylist()
     assert found.column(CLOCK)[0].as_py() >= cut.clock_start
+
+
+PLANS = {
+    "by key": "from S select k, sum(v) as n group by k insert into O;",
+    "no state": "from S[v > 3] select k, v * 2 as n insert into O; "
+    "from S[v < 3] select k insert into P;",
+}
+
+
+@pytest.mark.parametrize("name", list(PLANS))
+def test_scanned_shuffled_and_projected_rows_are_the_same(spark, tmp_path, name):
+    import json
+
+    app = compile_app(f"define stream S (k string, v int); {PLANS[name]}").app
+    layout = Layout(tmp_path)
+    events = [Event("S", 1000 + n, (f"k{n % 7}", n % 10)) for n in range(500)]
+    _load(app, events, layout)
+    logs = {"S": str(layout.log("S"))}
+    cut = Cut(0, {"S": 3}, {"S": 480}, 1000, 1500)
+    frame = spark.read.format("edgewise").option("logs", json.dumps(logs))
+    frame = frame.option("start", json.dumps(cut.start)).option("end", json.dumps(cut.end)).load()
+    [fragment] = split(app)
+
+    def job(where):
+        return Job(app, fragment, 0, cut.clock, str(tmp_path / where), ("S",))
+
+    plans = [
+        scanned(spark, logs, cut, job("scanned"), 3),
+        shuffled(frame, job("shuffled"), 3 if fragment.keyed else 1),
+    ]
+    if fragment.stateless:
+        found = native.projections(app, fragment, {"S": "s0_"})
+        plans.append(projected(frame, job("projected"), found))
+    each = [{s: t.to_pylist() for s, t in made.ordered()} for made in plans]
+    assert each[0]["O"]
+    assert all(rows == each[0] for rows in each)

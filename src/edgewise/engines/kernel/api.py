@@ -63,6 +63,13 @@ class OutColumns:
     kind: Sequence[int]
     columns: Sequence[Sequence[Any]]
 
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Any, ...]]) -> OutColumns:
+        """Rows of one stream, as `rows` gives them; at least one."""
+        streams, *places, data = zip(*rows, strict=True)
+        columns: list[Any] = list(zip(*data, strict=True))
+        return cls(streams[0], *places, columns)  # type: ignore[call-arg]
+
     def __len__(self) -> int:
         return len(self.ts)
 
@@ -101,7 +108,7 @@ class Kernel(Protocol):
         ...
 
     def take_columns(self) -> list[OutColumns]:
-        """The same rows in the same order, as columns."""
+        """The same rows as columns, by stream; their places say their order."""
         ...
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:

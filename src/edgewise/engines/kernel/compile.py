@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby, islice, repeat
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -95,11 +95,6 @@ SPACE: dict[str, Any] = {
 
 
 _KINDS = tuple(Kind)
-
-
-def _stream_of(row: Any) -> str | None:
-    """None for a block, which stands for itself."""
-    return None if isinstance(row, OutColumns) else row[0]
 
 
 LONG_RUN_EVENTS = 64  # from here on the collector waits until a run is done
@@ -216,16 +211,17 @@ class Compiled:
         return rows
 
     def take_columns(self) -> list[OutColumns]:
-        """As `take`, as columns: rows of one stream that stand together, together."""
-        rows, self._rt.rows, self._rt.blocks = self._rt.rows, [], 0
+        """As `take`, as columns: a block for each stream, and those made as blocks."""
+        rows, self._rt.rows = self._rt.rows, []
         found: list[OutColumns] = []
-        for stream, same in groupby(rows, key=_stream_of):
-            if stream is None:
-                found += same
-            else:
-                fields: Any = list(zip(*same, strict=True))
-                fields[-1] = list(zip(*fields[-1], strict=True))
-                found.append(OutColumns(stream, *fields[1:]))
+        if self._rt.blocks:
+            found = [row for row in rows if isinstance(row, OutColumns)]
+            rows = [row for row in rows if not isinstance(row, OutColumns)]
+            self._rt.blocks = 0
+        by_stream: dict[str, list[tuple[Any, ...]]] = {}
+        for row in rows:
+            by_stream.setdefault(row[0], []).append(row)
+        found += map(OutColumns.of, by_stream.values())
         self.stats.rows_out += sum(map(len, found))
         return found
 

@@ -194,7 +194,7 @@ def _pick_columns(page: Page, stream: str, code: StreamQuery, filters: list[Expr
     wholes = [f"vec.whole(columns[{names.index(n)}])" for n in read]
     w.line(f"{', '.join(arrays)} = {', '.join(wholes)}")
     with w.block(f"if {' is not None and '.join(arrays)} is not None"):
-        w.line(f"picked = vec.places({test})")
+        w.line(f"picked = vec.hits({test})")
         w.line("take, n = vec.taker(picked), len(picked)")
         places = [f"take(columns[{names.index(item.name)}])" for item in items
                   if isinstance(item, Field)]  # fmt: skip
@@ -233,36 +233,32 @@ def _keyed(page: Page, stream: str, code: KeyedQuery) -> None:
             _fires(page)
             code.event(stream, emit)
     else:
-        _pick(page, stream, suits)
-        places = [page.schema(stream).names.index(n) for n in used]
-        taken = ["stamps[i]", "offsets[i]", "clocks[i]", "ats[i]"]
-        taken += [f"columns[{place}][i]" for place in places]
-        with w.block("for i in picked"):
-            w.line(f"{left} = {', '.join(taken)}")
+        _pick(page, stream, suits, right)
+        with w.block(f"for {left} in events"):
             code.event(stream, emit)
         code.at_last()
     with w.block("if len(run.clock)"):
         w.line("rt.now = max(rt.now, run.clock[-1])")
 
 
-def _pick(page: Page, stream: str, suits: Suits) -> None:
+def _pick(page: Page, stream: str, suits: Suits, every: str) -> None:
     """Where time only rises, an event that suits no element by itself is not looked at."""
     w, names = page.writer, page.schema(stream).names
     columns = [f"columns[{names.index(n)}]" for n in suits.names]
     left = ", ".join(["i", *(f"c_{local(n)}" for n in suits.names)])
-    w.line("stamps, offsets, clocks, ats = run.ts, run.offset, run.clock, run.at")
-    w.line("picked = range(len(stamps))")
-    with w.block("if stamps == clocks"):
-        singly = f"[i for {left} in zip(picked, {', '.join(columns)}) if {suits.test}]"
-        if not suits.mask:
+    w.line("picked = None")
+    with w.block("if run.ts == run.clock"):
+        singly = f"[i for {left} in zip(range(len(run.ts)), {', '.join(columns)}) if {suits.test}]"
+        if suits.mask:
+            arrays = [f"a_{local(n)}" for n in suits.names]
+            w.line(f"{', '.join(arrays)} = {', '.join(f'vec.whole({c})' for c in columns)}")
+            with w.block(f"if {' is None or '.join(arrays)} is None"):
+                w.line(f"picked = {singly}")
+            with w.block("else"):
+                w.line(f"picked = vec.places({suits.mask})")
+        else:
             w.line(f"picked = {singly}")
-            return
-        arrays = [f"a_{local(n)}" for n in suits.names]
-        w.line(f"{', '.join(arrays)} = {', '.join(f'vec.whole({c})' for c in columns)}")
-        with w.block(f"if {' is None or '.join(arrays)} is None"):
-            w.line(f"picked = {singly}")
-        with w.block("else"):
-            w.line(f"picked = vec.places({suits.mask})")
+    w.line(f"events = vec.events(picked, {every.removeprefix('zip(')}")
 
 
 def _gathers(code: StreamQuery) -> bool:

@@ -315,8 +315,8 @@ class PairQuery(KeyedQuery):
 
     def at_last(self) -> None:
         if self.within is not None:
-            newest = "clocks[-1]" if self.now == "clock" else "stamps[-1]"
-            with self.writer.block("if order and len(stamps)"):
+            newest = "run.clock[-1]" if self.now == "clock" else "run.ts[-1]"
+            with self.writer.block("if order and len(run.ts)"):
                 self.writer.line(f"{self.name}_forget(pend, order, {newest})")
 
     def _condition(self, conditions: tuple[Expr, ...]) -> str:

@@ -8,13 +8,14 @@ last `size` of the stream among them are a slice of their running sum.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from edgewise.engines.kernel import java
+from edgewise.event.column import Column
 
 LEAST_EVENTS = 128  # below that, arrays cost more than they save
 EXACT = 1 << 53  # whole numbers up to here are exact as doubles too
@@ -26,6 +27,8 @@ def whole(values: Sequence[int | None]) -> Any:
     """An array of whole numbers; None where one is null or too large, or they are few."""
     if len(values) < LEAST_EVENTS:
         return None
+    if isinstance(values, Column):
+        return values.whole()
     try:
         return np.fromiter(values, np.int64, len(values))
     except (TypeError, OverflowError):
@@ -50,11 +53,28 @@ def places(mask: Any) -> list[int]:
     return found
 
 
-def taker(picked: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function that takes these places out of a column."""
-    if len(picked) > 1:
-        return itemgetter(*picked)
-    return lambda column: [column[i] for i in picked]
+def hits(mask: Any) -> Any:
+    """The same as an array."""
+    return np.flatnonzero(mask)
+
+
+def taker(picked: Any) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that takes these places, a list or an array, out of a column."""
+    listed: list[int] = picked if isinstance(picked, list) else picked.tolist()
+    from_list = itemgetter(*listed) if len(listed) > 1 else None
+
+    def take(column: Sequence[Any]) -> Sequence[Any]:
+        if isinstance(column, Column):
+            return column.take(picked)
+        return from_list(column) if from_list else [column[i] for i in listed]
+
+    return take
+
+
+def events(picked: list[int] | None, *columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Those in these places, or all, event by event."""
+    take = None if picked is None or len(picked) == len(columns[0]) else taker(picked)
+    return zip(*(map(take, columns) if take else columns), strict=True)
 
 
 def first_from(times: Any, start: int, bound: int) -> int | None:

@@ -10,6 +10,7 @@ state versioned alike, is exactly once.
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import time
@@ -19,17 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from edgewise.engines import host
-from edgewise.engines.host import Cut, Job, append, by_stream, only, run_part
-from edgewise.engines.inputs import STREAM, Inputs
+from edgewise.engines import host, scan
+from edgewise.engines.host import Cut, Job, run_part
+from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel import compile_kernel
-from edgewise.engines.keyspace import parts_of
 from edgewise.engines.progress import Progress
+from edgewise.engines.results import Made, append, merged
 from edgewise.engines.spark import native, stages
 from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.ship import ship
@@ -83,6 +82,7 @@ class SparkApp:
         self._reads = {f.name: reads(app, f) for f in self.fragments}
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
         self.inputs = Inputs(self.logs)
+        self._scans = all("://" not in place for place in self.logs.values())
         self.writers = writers
         self.taps = taps
         self.start = start
@@ -192,10 +192,10 @@ class SparkApp:
             out: dict[str, list[Any]] = {}
             for fragment in self.fragments:
                 job = self._job(fragment, cut.batch_id, cut.clock)
-                table = run(job)
-                self.progress.tell(job, table)
-                for stream, rows in by_stream(job, table):
-                    out.setdefault(stream.name, []).append(rows)
+                made = run(job)
+                self.progress.tell(fragment.name, made)
+                for stream, rows in made.ordered():
+                    out.setdefault(stream, []).append(rows)
             ran = time.monotonic()
             rows_out = append(self.writers, out, self.producer, cut.batch_id)
             self._version = cut.batch_id
@@ -224,43 +224,41 @@ class SparkApp:
             reads=self._reads[fragment.name],
         )
 
-    def _runner(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Any]:
+    def _runner(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Made]:
         """Small batches in the driver, but for what only Spark's expressions can say."""
+        by_tasks = self._by_tasks(frame, cut)
         if cut.rows > self.config.small_batch_rows:
-            return self._by_tasks(frame(), cut)
+            return by_tasks
         in_driver = self._by_driver(cut)
 
-        def run(job: Job) -> Any:
-            native_only = job.fragment.name in self._only_native
-            return (self._by_tasks(frame(), cut) if native_only else in_driver)(job)
+        def run(job: Job) -> Made:
+            return (by_tasks if job.fragment.name in self._only_native else in_driver)(job)
 
         return run
 
-    def _by_driver(self, cut: Cut) -> Callable[[Job], Any]:
+    def _by_driver(self, cut: Cut) -> Callable[[Job], Made]:
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
 
-        def run(job: Job) -> Any:
-            mine = only(table, job)
-            parts = self._parts(job.fragment)
-            if parts == 1:
-                return run_part(job, 0, mine.to_batches())
-            place = _places(mine, job, parts)
-            return pa.concat_tables(
-                run_part(job, p, mine.filter(pc.equal(place, pa.scalar(p))).to_batches())
-                for p in range(parts)
-            )
+        def run(job: Job) -> Made:
+            parts = scan.spread(scan.wanted(table, job), job, self._parts(job.fragment))
+            return merged(run_part(job, part, rows) for part, rows in enumerate(parts))
 
         return run
 
-    def _by_tasks(self, frame: DataFrame, cut: Cut) -> Callable[[Job], Any]:
-        if len(cut.start) > 1:
-            frame = stages.merged(frame, cut)
+    def _by_tasks(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Made]:
+        @functools.cache
+        def shared() -> DataFrame:
+            return stages.merged(frame(), cut) if len(cut.start) > 1 else frame()
 
-        def run(job: Job) -> Any:
-            fragment = job.fragment
+        def run(job: Job) -> Made:
+            fragment, parts = job.fragment, self._parts(job.fragment)
+            scans = self._scans and parts <= stages.SCANS_MAX
+            if scans and fragment.name not in self._only_native:
+                tasks = self.config.partitions if fragment.stateless else parts
+                return stages.scanned(self.spark, self.logs, cut, job, tasks)
             if projections := self._projections.get(fragment.name):
-                return stages.projected(frame, job, projections).toArrow()
-            return stages.in_tasks(frame, job, self._parts(fragment)).toArrow()
+                return stages.projected(shared(), job, projections)
+            return stages.shuffled(shared(), job, parts)
 
         return run
 
@@ -275,15 +273,3 @@ def _compiles(app: App, fragment: Fragment) -> bool:
     except SetupError:
         return False
     return True
-
-
-def _places(table: Any, job: Job, parts: int) -> Any:
-    """The partition of every row of a keyed fragment's inputs."""
-    place = pa.array([0] * table.num_rows, pa.int32())
-    streams = table.column(STREAM)
-    for stream, key in job.fragment.keys:
-        index = job.streams.index(stream)
-        own = parts_of([table.column(f"s{index}_{name}") for name in key], parts)
-        mine = pc.equal(streams, pa.scalar(index, pa.int32())).combine_chunks()
-        place = pc.if_else(mine, own, place)
-    return place

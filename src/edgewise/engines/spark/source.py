@@ -52,8 +52,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from edgewise.engines.host import fit
 from edgewise.engines.inputs import Inputs, Offsets
+from edgewise.engines.results import fit
 from edgewise.errors import SetupError
 from edgewise.event.arrow import from_arrow
 from edgewise.log.places import open_reader, open_writer

@@ -1,27 +1,58 @@
-"""One fragment over one batch as Spark plans: native where equal, tasks by key otherwise.
+"""One fragment over one batch as a Spark job, for batches that are too large for the driver.
 
-Used for batches that are too large for the driver. What comes back is the fragment's rows,
-unsorted, as an Arrow table of `host.out_schema`.
+Three plans, all with the same rows:
+
+- `scanned`: every task reads the batch from the logs itself, as Arrow, and feeds what is its own
+  to its kernel. Nothing but results crosses into the JVM and back. For few partitions, on logs
+  that are files here: so many times is a batch read.
+- `shuffled`: Spark reads the batch once, filters it natively and shuffles it by key.
+- `projected`: a fragment without state in Spark's own expressions; also for functions that only
+  Spark has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, Window
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from edgewise.engines import host, keyspace
+from edgewise.engines import keyspace, scan
 from edgewise.engines.host import Cut, Job, run_part
-from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM
+from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
+from edgewise.engines.results import ORDER, PACKED, PHASE, PLACED, SEQ, Made, pack, unpack
 from edgewise.engines.spark import native
 from edgewise.engines.spark.native import Projection
-from edgewise.event.arrow import AT, KIND, TS
+from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS
 from edgewise.event.event import Kind
 from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import Stream
+
+PART, OUT = "_part", "_out"
+SCANS_MAX = 8  # tasks that each read a whole batch; with more partitions Spark shuffles it
+
+
+def scanned(spark: SparkSession, logs: Mapping[str, str], cut: Cut, job: Job, parts: int) -> Made:
+    """A task is one partition of the key space; without state, one stretch of the batch."""
+    inputs = Inputs(logs)
+    stateless = job.fragment.stateless
+
+    def body(_: Iterator[Any]) -> Iterator[Any]:
+        part = _task()
+        table = scan.wanted(inputs.table(cut.start, cut.end, cut.clock_start), job)
+        if stateless:
+            mine = scan.stretch(table, parts, part)
+        else:
+            mine = next(rows for p, rows in enumerate(scan.spread(table, job, parts)) if p == part)
+        yield from pack(run_part(job, part, mine))
+
+    tasks = spark.range(0, parts, 1, parts)
+    return unpack(tasks.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())
 
 
 def merged(frame: DataFrame, cut: Cut) -> DataFrame:
@@ -33,28 +64,44 @@ def merged(frame: DataFrame, cut: Cut) -> DataFrame:
     return frame.withColumns({CLOCK: clock, OFFSET: place.cast("long")})
 
 
-def in_tasks(frame: DataFrame, job: Job, parts: int) -> DataFrame:
+def shuffled(frame: DataFrame, job: Job, parts: int) -> Made:
     """A task is one partition of the key space, fed in order."""
     fragment = job.fragment
-    wanted = _wanted(frame, job).withColumn(host.PART, part_column(fragment, job.streams, parts))
+    wanted = _wanted(frame, job).withColumn(PART, part_column(fragment, job.streams, parts))
     if not fragment.stateless:
-        order = [host.PART, OFFSET]
-        wanted = wanted.repartitionById(parts, host.PART).sortWithinPartitions(*order)
-    schema = from_arrow_schema(host.out_schema(job))
-    return wanted.mapInArrow(_map_partitions(job), schema)
+        wanted = wanted.repartitionById(parts, PART).sortWithinPartitions(PART, OFFSET)
+
+    def body(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from pack(run_part(job, _task(), batches))
+
+    return unpack(wanted.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())
 
 
-def projected(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> DataFrame:
+def _task() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context else 0
+
+
+def projected(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> Made:
     """A fragment without state, whole, in Spark's own expressions."""
-    targets = [s.name for s in job.outputs]
+    streams = {s.name: s for s in job.outputs}
+    targets = list(dict.fromkeys(p.target for p in projections))
+    fields = [*PLACED, pa.field(OUT, pa.int32())]
+    fields += [
+        pa.field(f"o{i}_{a.name}", ARROW_TYPES[a.type])
+        for i, target in enumerate(targets)
+        for a in streams[target].schema.attributes
+    ]
     alive = frame.where(sf.col(KIND) != int(Kind.MARK))
     parts = []
     for seq, projection in enumerate(projections):
         target = targets.index(projection.target)
         fixed = {
-            host.OUT: sf.lit(target),
-            host.PHASE: sf.lit(1),
-            host.SEQ: sf.lit(seq),
+            OUT: sf.lit(target),
+            PHASE: sf.lit(1),
+            SEQ: sf.lit(seq),
             KIND: sf.lit(int(Kind.CURRENT)),
         }
         kept = {name: sf.col(name) for name in (CLOCK, OFFSET, TS, AT)}
@@ -62,11 +109,22 @@ def projected(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> 
         made = kept | fixed | own
         columns = [
             made.get(f.name, sf.lit(None)).cast(f.dataType).alias(f.name)
-            for f in from_arrow_schema(host.out_schema(job))
+            for f in from_arrow_schema(pa.schema(fields))
         ]
         place = sf.col(STREAM) == job.streams.index(projection.source)
         parts.append(alive.where(place & projection.condition).select(*columns))
-    return reduce(DataFrame.unionAll, parts)
+    table = reduce(DataFrame.unionAll, parts).toArrow()
+    return Made({t: [_own(table, i, streams[t])] for i, t in enumerate(targets)})
+
+
+def _own(table: Any, index: int, stream: Stream) -> Any:
+    """The rows of one output stream, with their places."""
+    mine = table.filter(pc.equal(table.column(OUT), pa.scalar(index)))
+    names = stream.schema.names
+    system = [*ORDER, TS, AT, KIND]
+    return mine.select([*system, *(f"o{index}_{n}" for n in names)]).rename_columns(
+        [*system, *names]
+    )
 
 
 def _wanted(frame: DataFrame, job: Job) -> DataFrame:
@@ -98,16 +156,3 @@ def part_column(fragment: Fragment, streams: Sequence[str], parts: int) -> Any:
         own = sf.pmod(hashed, sf.lit(parts)).cast("int")
         part = sf.when(sf.col(STREAM) == place, own).otherwise(part)
     return part
-
-
-def _map_partitions(job: Job) -> Any:
-    """The function for `mapInArrow`: a task is one partition of the key space."""
-
-    def body(batches: Iterator[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        part = context.partitionId() if context else 0
-        yield from run_part(job, part, batches).to_batches()
-
-    return body

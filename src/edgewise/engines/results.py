@@ -1,0 +1,228 @@
+"""What fragments make of a batch: rows by stream in the one order of the app, and counts.
+
+A row carries its place in that order (ORDER) until all partitions are there; then the rows of a
+stream are put in order and go to its log. From a task the whole travels as bytes: a few large
+values instead of many small ones (`pack`, `unpack`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from edgewise.engines.inputs import CLOCK, OFFSET
+from edgewise.engines.kernel.api import OutColumns
+from edgewise.engines.kernel.runtime import Failed
+from edgewise.errors import SetupError
+from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS, to_column
+from edgewise.event.column import arrow_of
+from edgewise.event.event import Kind
+from edgewise.event.schema import Schema
+from edgewise.event.types import AttrType
+from edgewise.log.api import LogWriter
+from edgewise.plan.nodes import Stream
+
+PHASE, SEQ = "_phase", "_seq"
+ORDER = [CLOCK, PHASE, OFFSET, SEQ]
+PLACED: list[Any] = [
+    *(pa.field(name, pa.int64()) for name in (*ORDER, TS, AT)),
+    pa.field(KIND, pa.int8()),
+]
+FAULTS = Stream(
+    Schema.of("$faults", stream="string", offset="long", error="string", event="string")
+)  # what could not be processed: `offset` is the place in the merged input, `event` is JSON
+PACK_ROWS_MAX = 1_000_000  # of one value on its way from a task
+_PACKED: list[Any] = [pa.field("stream", pa.string()), pa.field("bytes", pa.binary())]
+PACKED = pa.schema(_PACKED)
+ABOUT = ""  # in the place of a stream's name: keys and counts
+_LONG = AttrType.LONG
+_MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
+
+Counts = dict[str, dict[str, int]]  # what went wrong or was let go: of which kind, by whom
+
+
+@dataclass(slots=True)
+class Made:
+    """By a partition of a fragment, or by all of them."""
+
+    rows: dict[str, list[Any]] = field(default_factory=dict)  # tables, by stream
+    keys: int = 0  # held in its state
+    counts: Counts = field(default_factory=dict)
+
+    def add(self, other: Made) -> None:
+        for stream, tables in other.rows.items():
+            self.rows.setdefault(stream, []).extend(tables)
+        self.keys += other.keys
+        add_counts(self.counts, other.counts)
+
+    def ordered(self) -> Iterator[tuple[str, Any]]:
+        """Per stream one table in order, without the places."""
+        for stream, tables in self.rows.items():
+            table = pa.concat_tables(tables)
+            if table.num_rows:
+                yield stream, in_order(table).drop_columns(ORDER)
+
+
+def merged(parts: Iterable[Made]) -> Made:
+    whole = Made()
+    for part in parts:
+        whole.add(part)
+    return whole
+
+
+def add_counts(total: Counts, more: Counts) -> None:
+    for kind, names in more.items():
+        mine = total.setdefault(kind, {})
+        for name, count in names.items():
+            mine[name] = mine.get(name, 0) + count
+
+
+def in_order(table: Any) -> Any:
+    keys = [table.column(name).to_numpy() for name in reversed(ORDER)]
+    order = np.lexsort(keys)
+    if bool((order[1:] > order[:-1]).all()):
+        return table
+    return table.take(pa.array(order))
+
+
+# From rows of a kernel.
+
+
+def tables(blocks: Iterable[OutColumns], schemas: Mapping[str, Schema]) -> dict[str, list[Any]]:
+    """Rows of a kernel as Arrow, by stream.
+
+    A value that is not of its attribute's type has no place in a log: its row is a fault.
+    """
+    found: dict[str, list[Any]] = {}
+    for block in blocks:
+        try:
+            made = {block.stream: _table(block, schemas[block.stream])}
+        except _MISFITS:
+            made = _fitting(block, schemas[block.stream])
+        for stream, table in made.items():
+            found.setdefault(stream, []).append(table)
+    return found
+
+
+def _table(block: OutColumns, schema: Schema) -> Any:
+    places = (block.clock, block.phase, block.offset, block.seq, block.ts, block.at)
+    columns = [arrow_of(p, _LONG) for p in places]
+    columns.append(pa.array(block.kind, pa.int8()))
+    columns += [arrow_of(c, a.type) for c, a in zip(block.columns, schema.attributes, strict=True)]
+    return pa.Table.from_arrays(columns, schema=placed(schema))
+
+
+def placed(schema: Schema) -> Any:
+    """The Arrow schema of a stream's rows with their places."""
+    own = [pa.field(a.name, ARROW_TYPES[a.type]) for a in schema.attributes]
+    return pa.schema([*PLACED, *own])
+
+
+def _fitting(block: OutColumns, schema: Schema) -> dict[str, Any]:
+    """Row by row: those that fit, and a fault for each that does not."""
+    kept, failed = [], []
+    for row in block.rows():
+        error = _misfit(row[-1], schema)
+        if error:
+            stream, clock, _, offset, _, _, at, _, data = row
+            failed.append((stream, clock, offset, at, error, [data]))
+        else:
+            kept.append(row)
+    made = {FAULTS.name: fault_table(failed)}
+    if kept:
+        made[block.stream] = _table(OutColumns.of(kept), schema)
+    return made
+
+
+def _misfit(data: tuple[Any, ...], schema: Schema) -> str:
+    for value, attribute in zip(data, schema.attributes, strict=True):
+        try:
+            to_column([value], attribute.type)
+        except _MISFITS as why:
+            return f"{attribute.name} is no {attribute.type.value}: {why}"
+    return ""
+
+
+def fault_table(failed: Iterable[Failed]) -> Any:
+    rows = [row for one in failed for row in _faults(one)]
+    return (
+        _table(OutColumns.of(rows), FAULTS.schema) if rows else placed(FAULTS.schema).empty_table()
+    )
+
+
+def _faults(failed: Failed) -> Iterator[tuple[Any, ...]]:
+    stream, clock, offset, at, error, events = failed
+    for seq, event in enumerate(events or [()]):
+        text = json.dumps(event, default=str)
+        data = (stream, offset, error, text)
+        yield (FAULTS.name, clock, 1, offset, seq, clock, at, int(Kind.CURRENT), data)
+
+
+# From a task to the driver.
+
+
+def pack(made: Made) -> Iterator[Any]:
+    """Record batches of PACKED."""
+    for stream, several in made.rows.items():
+        table = pa.concat_tables(several)
+        for start in range(0, table.num_rows, PACK_ROWS_MAX):
+            sink = pa.BufferOutputStream()
+            rows = table.slice(start, PACK_ROWS_MAX)
+            with pa.ipc.new_stream(sink, rows.schema) as writer:
+                writer.write_table(rows.combine_chunks())
+            yield _packed(stream, sink.getvalue().to_pybytes())
+    yield _packed(ABOUT, msgspec.msgpack.encode((made.keys, made.counts)))
+
+
+def _packed(stream: str, data: bytes) -> Any:
+    return pa.RecordBatch.from_arrays([pa.array([stream]), pa.array([data])], schema=PACKED)
+
+
+def unpack(packed: Any) -> Made:
+    whole = Made()
+    for stream, data in zip(*(packed.column(i) for i in range(2)), strict=True):
+        if stream.as_py() == ABOUT:
+            keys, counts = msgspec.msgpack.decode(data.as_buffer(), type=tuple[int, Counts])
+            whole.add(Made({}, keys, counts))
+        else:
+            whole.add(Made({stream.as_py(): [pa.ipc.open_stream(data.as_buffer()).read_all()]}))
+    return whole
+
+
+# To the logs.
+
+
+def fit(table: Any, schema: Any) -> Any:
+    """A table with a log's column names as one record batch of exactly the log's schema."""
+    defaults: dict[str, Any] = {KIND: pa.scalar(0, pa.int8()), AT: pa.scalar(0, pa.int64())}
+    columns: list[Any] = []
+    for own in schema:
+        if own.name in table.column_names:
+            columns.append(pc.cast(table.column(own.name), own.type))
+        elif own.name in defaults:
+            columns.append(pa.chunked_array([pa.repeat(defaults[own.name], table.num_rows)]))
+        else:
+            raise SetupError(f"the log needs the column '{own.name}', the table has none")
+    whole = pa.Table.from_arrays(columns, schema=schema).combine_chunks()
+    return whole.to_batches()[0]
+
+
+def append(
+    writers: Mapping[str, LogWriter], out: Mapping[str, list[Any]], producer: str, version: int
+) -> int:
+    """Once for each log; streams without one are for other queries only. Answers how many."""
+    count = 0
+    for stream, several in out.items():
+        writer = writers.get(stream)
+        if writer is not None:
+            rows = fit(pa.concat_tables(several), writer.schema)
+            writer.append(rows, producer=producer, sequence=version)
+            count += rows.num_rows
+    return count
