@@ -114,7 +114,7 @@ def tables(blocks: Iterable[OutColumns], schemas: Mapping[str, Schema]) -> dict[
 def _table(block: OutColumns, schema: Schema) -> Any:
     places = (block.clock, block.phase, block.offset, block.seq, block.ts, block.at)
     columns = [arrow_of(p, _LONG) for p in places]
-    columns.append(pa.array(block.kind, pa.int8()))
+    columns.append(arrow_of(block.kind, AttrType.INT).cast(pa.int8()))
     columns += [arrow_of(c, a.type) for c, a in zip(block.columns, schema.attributes, strict=True)]
     return pa.Table.from_arrays(columns, schema=placed(schema))
 

@@ -44,6 +44,14 @@ class Column(Sequence[Any]):
             return None
         return self.arrow.to_numpy().astype(np.int64, copy=False)
 
+    def numbers(self) -> Any:
+        """The same also of floating ones, as 64 bit ones."""
+        if self.kind not in _NUMBERS or self.arrow.null_count:
+            return None
+        return self.arrow.to_numpy().astype(
+            np.int64 if self.kind in _WHOLE else np.float64, copy=False
+        )
+
     def coded(self) -> tuple[Any, list[Any]]:
         """Which of the distinct values each is, and those; null is one of them."""
         if self._coded is None:
@@ -54,7 +62,7 @@ class Column(Sequence[Any]):
         return codes, distinct
 
     def take(self, places: Any) -> Column:
-        return Column(self.arrow.take(pa.array(places)), self.kind)
+        return Column(self.arrow.take(pa.array(places, pa.int64())), self.kind)
 
     def __len__(self) -> int:
         return len(self.arrow)

@@ -128,6 +128,7 @@ def together(app, events, cuts, *, columnar=False):
         kernel.feed(run)
     if columnar:
         rows = [row for part in kernel.take_columns() for row in part.rows()]
+        rows.sort(key=lambda r: r[1:5])
         return [(r[1], r[3], r[5], r[8]) for r in rows if r[0] == "O"]
     return [(r.clock, r.offset, r.ts, r.data) for r in kernel.take() if r.stream == "O"]
 

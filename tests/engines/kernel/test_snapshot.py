@@ -8,7 +8,7 @@ from edgewise.engines.kernel import snapshot
 from edgewise.errors import StateError
 
 SCALARS = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False)
     | st.text() | st.binary()
 )  # fmt: skip
 VALUES = st.recursive(

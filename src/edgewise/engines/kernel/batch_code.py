@@ -58,7 +58,12 @@ def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
     with w.block("if batch and times is not None and not heap and not batch[3]"):
         w.line("columns, low = run.columns, 0")
         w.line("high = vec.first_from(times, 0, batch[2])")
+        at_once = _at_once(code)
+        if at_once:
+            w.line("closed = True")
         with w.block("while high is not None"):
+            if at_once:
+                _write_closed(page, names, code, span.value)
             w.line("stamps, part = run.ts[low:high], [c[low:high] for c in columns]")
             with w.block("if batch[0]"):
                 w.line("batch[0] += zip(stamps, zip(*part))")
@@ -73,6 +78,39 @@ def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
         w.line("batch[0] += zip(run.ts[low:], zip(*(c[low:] for c in columns)))")
         w.line("rt.now = max(rt.now, run.clock[-1])")
         w.line("return")
+
+
+def _at_once(code: StreamQuery) -> bool:
+    """Its rows are attributes and aggregates as they are: columns in, columns out."""
+    select = code.query.select
+    exact = all(f.type in _EXACT for f in select.group_by)
+    return exact and all(isinstance(i.expr, Field | Agg) for i in select.items)
+
+
+def _write_closed(page: Page, names: tuple[str, ...], code: StreamQuery, span: int) -> None:
+    """All batches that a run of Arrow columns closes, together."""
+    w, select = page.writer, code.query.select
+    keys = "".join(f"{names.index(f.name)}, " for f in select.group_by)
+    with w.block("if closed and not batch[0]"):
+        w.line(f"closed = col.Closed.of(run, ({keys}), times, low, batch[2], {span})")
+        with w.block("if closed is not None"):
+            made = []
+            for item in select.items:
+                agg = item.expr
+                if isinstance(agg, Field):
+                    made.append(f"closed.taken(columns[{names.index(agg.name)}])")
+                    continue
+                assert isinstance(agg, Agg)
+                arg = agg.args[0] if agg.args else None
+                column = f"columns[{names.index(arg.name)}]" if isinstance(arg, Field) else ""
+                text = {"count": "counts", "avg": "means"}.get(agg.name.lower(), "sums")
+                made.append(f"closed.{text}({column})")
+            w.line(f"data = [{', '.join(made)}]")
+            with w.block("if not any(c is None for c in data)"):
+                w.line(f"rt.put(closed.block({code.query.output.target!r}, data))")
+                w.line("batch[2], low = closed.bound, closed.stop")
+                w.line("break")
+            w.line("closed = None")
 
 
 def write_batch(page: Page, stream: str, code: StreamQuery) -> None:

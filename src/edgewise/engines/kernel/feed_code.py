@@ -16,7 +16,12 @@ from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.pair_code import KeyedQuery, Suits
 from edgewise.engines.kernel.queries import QueryCode, StreamQuery
 from edgewise.engines.kernel.selector import SelectorCode
-from edgewise.engines.kernel.slide_code import adds_up, write_slide
+from edgewise.engines.kernel.slide_code import (
+    adds_up,
+    slides_by_key,
+    write_slide,
+    write_slide_by_key,
+)
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, OutField, walk
 from edgewise.plan.nodes import EventType, Filter, InsertInto
@@ -30,7 +35,8 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
     readers = page.readers(stream)
     code = codes[readers[0].name] if len(readers) == 1 else None
     alone = not any(a.input.stream == stream for a in page.app.aggregations)
-    alone = alone and code is not None and _leaf(page, code)
+    leaf = alone and code is not None and _leaf(page, code)
+    alone = leaf and not page.fragment.keyed
     plain = alone and isinstance(code, StreamQuery) and _stateless(page, code)
     if plain and page.guarded(stream):
         with w.block(f"def each_{local(stream)}(run)"):
@@ -53,6 +59,8 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
             if isinstance(code, StreamQuery) and _gathers(code):
                 _gathering(page, stream, code)
                 return
+        if leaf and isinstance(code, StreamQuery) and slides_by_key(page, code):
+            write_slide_by_key(page, stream, code)
         _general(page, stream)
 
 
@@ -60,8 +68,7 @@ def _leaf(page: Page, code: QueryCode) -> bool:
     """Its rows go to the world and nowhere else."""
     output = code.query.output
     return (
-        not page.fragment.keyed
-        and isinstance(output, InsertInto)
+        isinstance(output, InsertInto)
         and output.target not in page.read()
         and page.app.table(output.target) is None
         and page.app.window(output.target) is None

@@ -159,7 +159,8 @@ class StreamQuery(QueryCode):
         self.source = source
         self.named = page.app.window(source.stream) is not None
         self.sliding: SelectorCode | None = None  # where a feeder may inline this window
-        self.window_cell = 0
+        self.windowed: SelectorCode | None = None  # behind a window
+        self.window_cell = self.window_node = 0
 
     def write(self) -> None:
         self.output.write()
@@ -243,7 +244,8 @@ class StreamQuery(QueryCode):
             w.line(f"{name}_window.quiet = True")
         if self._slides(window, select):
             self.sliding = select
-        self.page.node(f"{name}_timer")
+        self.windowed = select
+        self.window_node = self.page.node(f"{name}_timer")
         w.line()
         w.lines += entry
         w.line()

@@ -1,4 +1,6 @@
-"""A length window over groups, a long run at once: text that hands the run to `vectors`."""
+"""A sliding window over groups, a long run at once: text that hands the run to `vectors` (a length
+window) or, where the fragment has the groups for keys, to `columnar` (a time window).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from edgewise.engines.kernel.selector import SelectorCode
 from edgewise.engines.kernel.writer import local
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import Agg, Const, Expr, Field, walk
+from edgewise.plan.nodes import EventType
 
 
 def adds_up(select: SelectorCode) -> bool:
@@ -103,3 +106,58 @@ def _slid_rows(page: Page, stream: str, code: StreamQuery, found: dict[Agg, int]
     w.line(f"    {target!r}, run.clock, (1,) * n, run.offset, {times}, run.ts, run.at, {times},")
     w.line(f"    {data},")
     w.line("))")
+
+
+def slides_by_key(page: Page, code: StreamQuery) -> bool:
+    """A time window whose groups are the fragment's keys; nobody sees an event leave."""
+    query, window, select = code.query, code.source.window, code.windowed
+    stream = code.source.stream
+    return (
+        page.fragment.keyed
+        and window is not None
+        and window.name.lower() == "time"
+        and select is not None
+        and adds_up(select)
+        and {f.name for f in select.select.group_by} == set(page.fragment.key_of(stream))
+        and all(isinstance(i.expr, Field | Agg) for i in select.select.items)
+        and not (code.source.before or code.source.after)
+        and not (select.select.order_by or query.rate or query.partition)
+        and select.select.limit is None
+        and select.select.offset is None
+        and query.output.events is EventType.CURRENT
+        and not page.guarded(stream)
+    )
+
+
+def write_slide_by_key(page: Page, stream: str, code: StreamQuery) -> None:
+    w, names = page.writer, page.schema(stream).names
+    select, window = code.windowed, code.source.window
+    assert select is not None
+    assert window is not None
+    [span] = window.args
+    assert isinstance(span, Const)
+    keys = "".join(f"{names.index(n)}, " for n in page.fragment.key_of(stream))
+    w.line("columns = run.columns")
+    w.line(f"slide = col.Sliding.of(rt, run, ({keys}), {code.window_cell}, {span.value})")
+    with w.block("if slide is not None"):
+        made = []
+        for item in select.select.items:
+            agg = item.expr
+            if isinstance(agg, Field):
+                made.append(f"columns[{names.index(agg.name)}]")
+                continue
+            assert isinstance(agg, Agg)
+            arg = agg.args[0] if agg.args else None
+            place = str(names.index(arg.name)) if isinstance(arg, Field) else ""
+            text = {"count": "counts", "avg": "means"}.get(agg.name.lower(), "sums")
+            made.append(f"slide.{text}({place})")
+        w.line(f"data = [{', '.join(made)}]")
+        with w.block("if not any(c is None for c in data)"):
+            w.line(f"rt.put(slide.block({code.query.output.target!r}, data))")
+            with w.block(f"for S, held in slide.settle({code.window_node})"):
+                w.line(f"groups = S[{select.cell}]")
+                w.line("groups.clear()")
+                with w.block("for _, _, _, row in held"):
+                    w.line(code.names.unpack(code.names.used(*select.expressions())))
+                    select.step("add")
+            w.line("return")

@@ -1,8 +1,9 @@
 """State as bytes and back: MessagePack, versioned, bound to one plan, no code inside.
 
 Plain values are written as they are; what MessagePack lacks is a pair of a tag and its items:
-tuples, deques, sets, and dicts with keys of any kind. Every state opens with the format version
-and the fingerprint of the plan that made it, and is refused by anything else.
+tuples, deques, sets, dicts with keys of any kind, and whole numbers of more than 64 bits. Every
+state opens with the format version and the fingerprint of the plan that made it, and is refused by
+anything else.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ T = TypeVar("T")
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16
 
-_SHARED, _SEEN, _ORDERED = 6, 7, 8
+_SHARED, _SEEN, _ORDERED, _LARGE = 6, 7, 8, 9
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1  # what MessagePack holds; a sum may be larger
 _classes: dict[str, Any] = {}
 
 _encoder = msgspec.msgpack.Encoder()
@@ -100,6 +102,8 @@ class _Plain:
         self._seen: dict[int, int] = {}
 
     def of(self, value: Any) -> Any:
+        if isinstance(value, int) and not _INT_MIN <= value <= _INT_MAX:
+            return [_LARGE, [str(value)]]
         if value is None or isinstance(value, bool | int | float | str | bytes):
             return value
         tag = _TAGS.get(type(value))
@@ -146,6 +150,8 @@ class _Whole:
         if not isinstance(value, list):
             return value
         tag, raw = value
+        if tag == _LARGE:
+            return int(raw[0])
         if tag == _SEEN:
             return self._seen[raw[0]]
         if tag == _SHARED:

@@ -37,8 +37,8 @@ def whole(values: Sequence[int | None]) -> Any:
 
 def moments(values: Sequence[int | None]) -> Any:
     """Times to look for bounds in: a list where they ascend, else as `whole`."""
-    if len(values) < LEAST_EVENTS:
-        return None
+    if len(values) < LEAST_EVENTS or isinstance(values, Column):
+        return whole(values)
     listed: list[Any] = list(values)
     try:
         ascending = listed == sorted(listed)

@@ -1,0 +1,270 @@
+"""Whole runs of Arrow columns at once, where the rows are exactly those of one event at a time.
+
+`Closed` are the batches of an external time window that open and close inside a run; `Sliding` is
+a time window by key. Both find the groups of all events together: additions happen in the order of
+the events, or in any order where sums of whole numbers are exact. What reaches over the end of a
+run is left in the state that the event-at-a-time code keeps, and goes on there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from edgewise.engines.kernel.api import OutColumns, Run
+from edgewise.engines.kernel.runtime import CURRENT, TIMERS, Runtime, State
+from edgewise.engines.kernel.vectors import EXACT, LEAST_EVENTS, taker
+from edgewise.event.arrow import ARROW_TYPES
+from edgewise.event.column import Column
+from edgewise.event.types import AttrType
+
+GROUP_EVENTS_MIN = 4  # with fewer events a key on average, a run is no faster than its events
+
+
+def _numbers(array: Any) -> Column:
+    whole = array.dtype == np.int64
+    return Column(pa.array(array), AttrType.LONG if whole else AttrType.DOUBLE)
+
+
+def _same(value: int, count: int, kind: AttrType = AttrType.LONG) -> Column:
+    return Column(pa.repeat(pa.scalar(value, ARROW_TYPES[kind]), count), kind)
+
+
+def _coded(columns: Sequence[Column]) -> tuple[Any, int, list[tuple[Any, ...]]]:
+    """Which key each row has, how many there are, and the keys by number."""
+    codes, distinct = columns[0].coded()
+    keys = [(value,) for value in distinct]
+    codes = codes.astype(np.int64)
+    for column in columns[1:]:
+        more, values = column.coded()
+        found = pa.array(codes * len(values) + more).dictionary_encode()
+        pairs = found.dictionary.to_pylist()
+        keys = [(*keys[p // len(values)], values[p % len(values)]) for p in pairs]
+        codes = found.indices.to_numpy().astype(np.int64)
+    return codes, len(keys), keys
+
+
+def _adds_exactly(array: Any) -> bool:
+    """In any order, or in this one."""
+    if array.dtype != np.int64 or not len(array):
+        return True
+    return bool(max(-int(array.min()), int(array.max())) * len(array) < EXACT)
+
+
+def _keys_of(run: Run, places: Sequence[int]) -> list[Column] | None:
+    columns = [run.columns[place] for place in places]
+    found = [c for c in columns if isinstance(c, Column)]
+    return found if len(found) == len(columns) and isinstance(run.clock, Column) else None
+
+
+class Closed:
+    """Groups stand batch after batch, in the order of their first events."""
+
+    @classmethod
+    def of(
+        cls, run: Run, keys: Sequence[int], times: Any, low: int, bound: int, span: int
+    ) -> Closed | None:
+        """From `low` on, where nothing is open; None where a run is to be taken otherwise.
+
+        `bound` is the end of the batch that the event at `low` falls into.
+        """
+        columns = _keys_of(run, keys)
+        if columns is None or not isinstance(times, np.ndarray):
+            return None
+        mine = times[low:]
+        number = np.maximum((mine - bound) // span + 1, 0)
+        stop = int(np.searchsorted(number, number[-1])) if len(mine) else 0
+        if stop < LEAST_EVENTS or not bool((mine[1:] >= mine[:-1]).all()):
+            return None
+        return cls(run, columns, low, number[: stop + 1], bound, span)
+
+    def __init__(
+        self, run: Run, keys: list[Column], low: int, number: Any, bound: int, span: int
+    ) -> None:
+        stop = len(number) - 1
+        self._run, self._low, self._events = run, low, stop
+        self.stop = low + stop
+        self.bound = bound + int(number[-1]) * span
+        opens = np.flatnonzero(np.diff(number, prepend=number[0] - 1))  # the last is still open
+        batch = np.zeros(stop, np.int64)
+        batch[opens[1:-1]] = 1
+        codes, count, _ = _coded([k[low : self.stop] for k in keys])
+        found = pa.array(np.cumsum(batch) * count + codes).dictionary_encode()
+        self._group = found.indices.to_numpy()
+        of_batch = found.dictionary.to_numpy() // count
+        self._count = len(of_batch)
+        self._last = np.empty(self._count, np.int64)
+        self._last[self._group] = np.arange(stop)
+        self._cause = low + opens[of_batch + 1]
+        self._seq = np.arange(self._count) - np.searchsorted(of_batch, of_batch)
+
+    def sums(self, values: Sequence[Any]) -> Column | None:
+        """Whole numbers wrap as Java's; None where a value is null or they are no numbers."""
+        column = self._part(values)
+        array = None if column is None else column.numbers()
+        if array is None:
+            return None
+        return _numbers(self._added(array))
+
+    def means(self, values: Sequence[Any]) -> Column | None:
+        """None as for sums, and where a sum of whole numbers might not be exact."""
+        column = self._part(values)
+        array = None if column is None else column.numbers()
+        if array is None or not _adds_exactly(array):
+            return None
+        return _numbers(self._added(array) / self._counted())
+
+    def counts(self) -> Column:
+        return _numbers(self._counted())
+
+    def _counted(self) -> Any:
+        return np.bincount(self._group, minlength=self._count)
+
+    def _added(self, array: Any) -> Any:
+        totals = np.zeros(self._count, array.dtype)
+        np.add.at(totals, self._group, array)
+        return totals
+
+    def taken(self, values: Sequence[Any]) -> Any:
+        """Of the last event of each group."""
+        column = self._part(values)
+        return None if column is None else column.take(self._last)
+
+    def block(self, stream: str, data: list[Any]) -> OutColumns:
+        run, count = self._run, self._count
+        clock, offset, at = (c.take(self._cause) for c in (run.clock, run.offset, run.at))  # type: ignore[attr-defined]
+        one, current, stamps = (
+            _same(1, count),
+            _same(CURRENT, count, AttrType.INT),
+            self.taken(run.ts),
+        )
+        seq = _numbers(self._seq)
+        return OutColumns(stream, clock, one, offset, seq, stamps, at, current, data)
+
+    def _part(self, values: Sequence[Any]) -> Column | None:
+        return values[self._low : self.stop] if isinstance(values, Column) else None
+
+
+class Sliding:
+    """For each event of a run: those of its key that came less than `span` ms of app time ago.
+
+    Of what is open before the run only the keys in the run matter. Nobody sees an event leave, so
+    it may leave when the run is over.
+    """
+
+    @classmethod
+    def of(
+        cls, rt: Runtime, run: Run, keys: Sequence[int], cell: int, span: int
+    ) -> Sliding | None:
+        columns = _keys_of(run, keys)
+        if columns is None or len(run.ts) < LEAST_EVENTS:
+            return None
+        codes, count, values = _coded(columns)
+        if count * GROUP_EVENTS_MIN > len(codes):
+            return None
+        return cls(rt, run, (codes, values), cell, span)
+
+    def __init__(
+        self, rt: Runtime, run: Run, keyed: tuple[Any, list[Any]], cell: int, span: int
+    ) -> None:
+        codes, self._keys = keyed
+        self._rt, self._run, self._cell = rt, run, cell
+        states = [rt.keys.get(key) for key in self._keys]
+        self._old = [
+            (number, entry)
+            for number, state in enumerate(states)
+            if state is not None
+            for entry in state[cell]
+        ]
+        clock = run.clock.whole()  # type: ignore[attr-defined]
+        ids = np.concatenate([self._of_old(number for number, _ in self._old), codes])
+        self._due = np.concatenate([self._of_old(e[0] for _, e in self._old), clock + span])
+        self._order = np.argsort(ids, kind="stable")
+        self._ids = ids[self._order]
+        by_key = self._due[self._order]
+        first = int(by_key.min())
+        width = int(by_key.max()) - first + 1
+        now = np.concatenate([np.zeros(len(self._old), np.int64), clock])[self._order]
+        wanted = self._ids * width + np.clip(now - first, -1, width - 1)
+        self._low = np.searchsorted(self._ids * width + (by_key - first), wanted, side="right")
+        self._low = np.maximum(self._low, np.searchsorted(self._ids, self._ids))
+        self._high = np.arange(1, len(ids) + 1)
+
+    def _of_old(self, values: Iterator[int]) -> Any:
+        return np.fromiter(values, np.int64, len(self._old))
+
+    def counts(self) -> Column:
+        return _numbers(self._by_time(self._high - self._low))
+
+    def sums(self, place: int) -> Column | None:
+        found = self._summed(place)
+        return None if found is None else _numbers(found)
+
+    def means(self, place: int) -> Column | None:
+        found = self._summed(place)
+        return None if found is None else _numbers(found / self._by_time(self._high - self._low))
+
+    def _summed(self, place: int) -> Any:
+        """Of whole numbers; None where one is null or a sum might not be exact."""
+        column = self._run.columns[place]
+        array = column.whole() if isinstance(column, Column) else None
+        held = [entry[3][place] for _, entry in self._old]
+        if array is None or None in held:
+            return None
+        array = np.concatenate([np.array(held, np.int64), array])
+        if not _adds_exactly(array):
+            return None
+        total = np.concatenate(([0], np.cumsum(array[self._order])))
+        return self._by_time(total[self._high] - total[self._low])
+
+    def _by_time(self, by_key: Any) -> Any:
+        found = np.empty_like(by_key)
+        found[self._order] = by_key
+        return found[len(self._old) :]
+
+    def block(self, stream: str, data: list[Any]) -> OutColumns:
+        run, count = self._run, len(self._run.ts)
+        one, zero, current = _same(1, count), _same(0, count), _same(CURRENT, count, AttrType.INT)
+        return OutColumns(stream, run.clock, one, run.offset, zero, run.ts, run.at, current, data)
+
+    def settle(self, node: int) -> Iterator[tuple[State, deque[Any]]]:
+        """The states of the run's keys and what they hold now; `node` clears up when it is due."""
+        rt, run, cell = self._rt, self._run, self._cell
+        now, at = run.clock[-1], run.at[-1]
+        for key in self._keys:
+            if state := rt.keys.get(key):
+                state[TIMERS].clear()
+                state[cell].clear()
+                rt.dirty.add(key)
+        rt.fire(now, at)
+        rt.now = max(rt.now, now)
+        entries = self._entries(now)
+        for key in self._keys:
+            held = entries.get(key)
+            if held:
+                state = rt.state(key)
+                state[cell] = held
+                rt.arm(state, node, held[-1][0], held[-1][1])
+                yield state, held
+            elif state := rt.keys.get(key):
+                yield state, state[cell]
+
+    def _entries(self, now: int) -> dict[Any, deque[Any]]:
+        """(due, offset, ts, row) of every event that stays, by key, in order."""
+        old, run = len(self._old), self._run
+        stays = np.flatnonzero(self._due > now)
+        ids = np.empty_like(self._ids)
+        ids[self._order] = self._ids
+        fresh = stays[stays >= old]
+        take = taker(fresh - old)
+        rows = zip(*map(take, run.columns), strict=True)
+        made = zip(self._due[fresh].tolist(), take(run.offset), take(run.ts), rows, strict=True)
+        kept = [self._old[i][1] for i in stays[stays < old].tolist()]
+        found: dict[Any, deque[Any]] = {}
+        for number, entry in zip(ids[stays].tolist(), (*kept, *made), strict=True):
+            found.setdefault(self._keys[number], deque()).append(entry)
+        return found
