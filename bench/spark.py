@@ -99,7 +99,7 @@ def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[Spark
 def stream_rate(spark: Any, source: str, log: Path, rows_max: int) -> tuple[float, int]:
     """Events a second of the warm micro-batches, and rows of all."""
     with running(spark, source, log, rows_max) as app:
-        rate = warm_rate(app.stream(available_now=True))
+        rate = warm_rate(app.stream(available_now=True), rows_max)
         return rate, app.progress.rows_out
 
 

@@ -95,10 +95,12 @@ def by_key(spark: SparkSession, which: str, log: Path, size: int) -> float:
 def warm_rate(query: StreamingQuery, batch_rows: int = 0) -> float:
     """Events a second of the micro-batches after the first, of a query that ends by itself.
 
-    Spark counts nothing where the driver reads the log itself: then `batch_rows` are in each.
+    Spark counts nothing where driver or tasks read the log themselves: then `batch_rows` are in
+    each.
     """
     query.awaitTermination()
-    warm = [p for p in query.recentProgress if p.batchId > 0 and (p.numInputRows or batch_rows)]
+    done = [p for p in query.recentProgress if p.batchId > 0 and "addBatch" in p.durationMs]
+    warm = [p for p in done if p.numInputRows or batch_rows]
     seconds = sum(p.durationMs["triggerExecution"] for p in warm) / 1000
     return sum(p.numInputRows or batch_rows for p in warm) / seconds
 

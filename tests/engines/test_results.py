@@ -70,6 +70,19 @@ def test_from_a_task_everything_comes_as_it_was(monkeypatch):
     assert (got.keys, got.counts) == (7, {"a": {"b": 1}})
 
 
+def test_what_is_large_travels_as_a_file_that_is_gone_afterwards(tmp_path, monkeypatch):
+    import pyarrow as pa
+
+    monkeypatch.setattr("edgewise.engines.results.PACK_BYTES_MAX", 100)
+    sent = made(*(row("O", (1, 1, n, 0), (f"k{n}", n)) for n in range(50)))
+    packed = pa.Table.from_batches(pack(sent, str(tmp_path / "7-query1")))
+    assert packed.column("bytes")[0].as_py() == b""
+    assert [p.name for p in tmp_path.iterdir()] == ["7-query1-0"]
+    got = unpack(packed)
+    assert not list(tmp_path.iterdir())
+    assert rows_of(got) == rows_of(sent)
+
+
 def test_a_row_with_a_value_of_another_type_is_a_fault_and_the_others_are_rows():
     found = rows_of(made(row("O", (1, 1, 4, 0), ("a", "x")), row("O", (1, 1, 5, 0), ("b", 2))))
     assert [r["k"] for r in found["O"]] == ["b"]

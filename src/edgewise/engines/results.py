@@ -2,7 +2,8 @@
 
 A row carries its place in that order (ORDER) until all partitions are there; then the rows of a
 stream are put in order and go to its log. From a task the whole travels as bytes: a few large
-values instead of many small ones (`pack`, `unpack`).
+values instead of many small ones (`pack`, `unpack`); where task and driver see the same files,
+what is large lies in one of them and only its name travels.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -39,7 +41,12 @@ FAULTS = Stream(
     Schema.of("$faults", stream="string", offset="long", error="string", event="string")
 )  # what could not be processed: `offset` is the place in the merged input, `event` is JSON
 PACK_ROWS_MAX = 1_000_000  # of one value on its way from a task
-_PACKED: list[Any] = [pa.field("stream", pa.string()), pa.field("bytes", pa.binary())]
+PACK_BYTES_MAX = 1 << 20  # beyond, a file is the faster way
+_PACKED: list[Any] = [
+    pa.field("stream", pa.string()),
+    pa.field("bytes", pa.binary()),
+    pa.field("file", pa.string()),
+]
 PACKED = pa.schema(_PACKED)
 ABOUT = ""  # in the place of a stream's name: keys and counts
 _LONG = AttrType.LONG
@@ -168,31 +175,47 @@ def _faults(failed: Failed) -> Iterator[tuple[Any, ...]]:
 # From a task to the driver.
 
 
-def pack(made: Made) -> Iterator[Any]:
-    """Record batches of PACKED."""
-    for stream, several in made.rows.items():
+def pack(made: Made, file: str = "") -> Iterator[Any]:
+    """Record batches of PACKED. `file` begins the names of files that the driver sees too."""
+    for place, (stream, several) in enumerate(made.rows.items()):
         table = pa.concat_tables(several)
+        if file and table.nbytes > PACK_BYTES_MAX:
+            name = f"{file}-{place}"
+            with pa.OSFile(name, "wb") as target:
+                _write(table, target)
+            yield _packed(stream, b"", name)
+            continue
         for start in range(0, table.num_rows, PACK_ROWS_MAX):
             sink = pa.BufferOutputStream()
-            rows = table.slice(start, PACK_ROWS_MAX)
-            with pa.ipc.new_stream(sink, rows.schema) as writer:
-                writer.write_table(rows.combine_chunks())
+            _write(table.slice(start, PACK_ROWS_MAX), sink)
             yield _packed(stream, sink.getvalue().to_pybytes())
     yield _packed(ABOUT, msgspec.msgpack.encode((made.keys, made.counts)))
 
 
-def _packed(stream: str, data: bytes) -> Any:
-    return pa.RecordBatch.from_arrays([pa.array([stream]), pa.array([data])], schema=PACKED)
+def _write(table: Any, sink: Any) -> None:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _packed(stream: str, data: bytes, file: str = "") -> Any:
+    return pa.RecordBatch.from_pylist(
+        [{"stream": stream, "bytes": data, "file": file}], schema=PACKED
+    )
 
 
 def unpack(packed: Any) -> Made:
+    """Files are gone afterwards; what was in them stays as long as it is used."""
     whole = Made()
-    for stream, data in zip(*(packed.column(i) for i in range(2)), strict=True):
+    for stream, data, file in zip(*(packed.column(i) for i in range(3)), strict=True):
         if stream.as_py() == ABOUT:
             keys, counts = msgspec.msgpack.decode(data.as_buffer(), type=tuple[int, Counts])
             whole.add(Made({}, keys, counts))
-        else:
-            whole.add(Made({stream.as_py(): [pa.ipc.open_stream(data.as_buffer()).read_all()]}))
+            continue
+        name = file.as_py()
+        source = pa.memory_map(name) if name else data.as_buffer()
+        whole.add(Made({stream.as_py(): [pa.ipc.open_stream(source).read_all()]}))
+        if name:
+            Path(name).unlink()
     return whole
 
 

@@ -6,7 +6,7 @@ from tests.engines.spark.slices import case
 from edgewise.engines.host import Cut, Job
 from edgewise.engines.inputs import CLOCK, OFFSET, Inputs
 from edgewise.engines.spark import native
-from edgewise.engines.spark.stages import merged, projected, scanned, shuffled
+from edgewise.engines.spark.stages import Scan, merged, projected, scanned, shuffled
 from edgewise.event.event import Event
 from edgewise.lang import compile_app
 from edgewise.node.layout import Layout
@@ -62,8 +62,10 @@ def test_scanned_shuffled_and_projected_rows_are_the_same(spark, tmp_path, name)
     def job(where):
         return Job(app, fragment, 0, cut.clock, str(tmp_path / where), ("S",))
 
+    staging = tmp_path / "staging"
+    Scan(logs, staging).clear()
     plans = [
-        scanned(spark, logs, cut, job("scanned"), 3),
+        scanned(spark, Scan(logs, staging), cut, job("scanned"), 3),
         shuffled(frame, job("shuffled"), 3 if fragment.keyed else 1),
     ]
     if fragment.stateless:

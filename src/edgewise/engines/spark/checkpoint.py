@@ -3,6 +3,7 @@
     <checkpoint>/app.json                  `Began`, replaced as a whole
     <checkpoint>/state/<n>/<fragment>/     kernel state, n counts changes of the partitions
     <checkpoint>/spark/                    offsets and commits of the stream, by Spark
+    <checkpoint>/staging/                  rows on their way from a task to the driver
 
 Versions count batches: first those of batches over history, then the micro-batches of the stream,
 which takes over at the offset where the last batch ended.

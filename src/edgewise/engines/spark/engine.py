@@ -32,6 +32,7 @@ from edgewise.engines.results import Made, append, merged
 from edgewise.engines.spark import native, stages
 from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.ship import ship
+from edgewise.engines.spark.stages import Scan
 from edgewise.errors import SetupError
 from edgewise.log.api import LogWriter
 from edgewise.plan.fragments import Fragment
@@ -89,6 +90,8 @@ class SparkApp:
         self.config = config or SparkConfig()
         self.config.validate()
         self.checkpoint = Checkpoint(checkpoint, self.config.state)
+        self._scan = Scan(self.logs, checkpoint / "staging")
+        self._scan.clear()
         schemas = {s.name: s.schema.names for s in app.streams}
         self.began = self.checkpoint.begin(self.config.partitions, self.fragments, schemas)
         self.producer = f"spark:{self.began.id}"  # another checkpoint starts its own sequence
@@ -255,7 +258,7 @@ class SparkApp:
             scans = self._scans and parts <= stages.SCANS_MAX
             if scans and fragment.name not in self._only_native:
                 tasks = self.config.partitions if fragment.stateless else parts
-                return stages.scanned(self.spark, self.logs, cut, job, tasks)
+                return stages.scanned(self.spark, self._scan, cut, job, tasks)
             if projections := self._projections.get(fragment.name):
                 return stages.projected(shared(), job, projections)
             return stages.shuffled(shared(), job, parts)

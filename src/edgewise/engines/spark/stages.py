@@ -13,7 +13,9 @@ Three plans, all with the same rows:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -37,19 +39,34 @@ PART, OUT = "_part", "_out"
 SCANS_MAX = 8  # tasks that each read a whole batch; with more partitions Spark shuffles it
 
 
-def scanned(spark: SparkSession, logs: Mapping[str, str], cut: Cut, job: Job, parts: int) -> Made:
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Logs that tasks read themselves; `staging` is a directory where large results wait."""
+
+    logs: Mapping[str, str]
+    staging: Path
+
+    def clear(self) -> None:
+        """What tasks of an engine that was killed have left."""
+        self.staging.mkdir(parents=True, exist_ok=True)
+        for rest in self.staging.iterdir():
+            rest.unlink()
+
+
+def scanned(spark: SparkSession, source: Scan, cut: Cut, job: Job, parts: int) -> Made:
     """A task is one partition of the key space; without state, one stretch of the batch."""
-    inputs = Inputs(logs)
+    inputs = Inputs(source.logs)
     stateless = job.fragment.stateless
+    file = f"{source.staging}/{job.version}-{job.fragment.name}"
 
     def body(_: Iterator[Any]) -> Iterator[Any]:
-        part = _task()
+        part, attempt = _task()
         table = scan.wanted(inputs.table(cut.start, cut.end, cut.clock_start), job)
         if stateless:
             mine = scan.stretch(table, parts, part)
         else:
             mine = next(rows for p, rows in enumerate(scan.spread(table, job, parts)) if p == part)
-        yield from pack(run_part(job, part, mine))
+        yield from pack(run_part(job, part, mine), f"{file}-{attempt}")
 
     tasks = spark.range(0, parts, 1, parts)
     return unpack(tasks.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())
@@ -72,16 +89,17 @@ def shuffled(frame: DataFrame, job: Job, parts: int) -> Made:
         wanted = wanted.repartitionById(parts, PART).sortWithinPartitions(PART, OFFSET)
 
     def body(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from pack(run_part(job, _task(), batches))
+        yield from pack(run_part(job, _task()[0], batches))
 
     return unpack(wanted.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())
 
 
-def _task() -> int:
+def _task() -> tuple[int, int]:
+    """Which partition it is, and a number no other attempt at it has."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return context.partitionId() if context else 0
+    return (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
 
 
 def projected(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> Made:
