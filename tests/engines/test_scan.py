@@ -1,14 +1,22 @@
 """Every row somebody wants is fed to exactly one partition, in order."""
 
+import itertools
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engines.test_host import Job
 
-from edgewise.engines.scan import spread, stretch, wanted
+from edgewise.engines.host import Cut, Job
+from edgewise.engines.inputs import Inputs
+from edgewise.engines.scan import share, spread, stretch, wanted
+from edgewise.event.arrow import record_batch
 from edgewise.event.event import Kind
 from edgewise.lang import compile_app
+from edgewise.log.segment import SegmentWriter
 from edgewise.plan.rules.keys import split
 
 TWO = """
@@ -62,11 +70,12 @@ def test_what_is_wanted_goes_to_one_partition_by_its_key(rows, parts):
     matter = [i for i, (stream, _, v) in enumerate(rows) if (v > 5 if stream == 0 else v < 3)]
     assert chosen.column("_offset").to_pylist() == matter
     shares = [offsets(batches) for batches in spread(chosen, work, parts)]
-    assert sorted(o for share in shares for o in share) == matter
-    assert all(share == sorted(share) for share in shares)
+    assert shares == [offsets(share(chosen, work, parts, part)) for part in range(parts)]
+    assert sorted(o for own in shares for o in own) == matter
+    assert all(own == sorted(own) for own in shares)
     homes = {}
-    for part, share in enumerate(shares):
-        for o in share:
+    for part, own in enumerate(shares):
+        for o in own:
             assert homes.setdefault(rows[o][1], part) == part
 
 
@@ -78,17 +87,24 @@ def test_only_what_is_read_is_taken_along():
     assert chosen.column("_offset").to_pylist() == [0]
 
 
-@given(st.lists(st.booleans(), max_size=20), st.integers(1, 4))
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=20), st.integers(1, 4))
 def test_stretches_cover_the_rows_and_cut_no_chunk(more, parts):
     kinds = [int(Kind.MORE) if m else 0 for m in more]
-    whole = pa.table(
-        {"_kind": pa.array(kinds, pa.int8()), "_offset": pa.array(range(len(kinds)), pa.int64())}
-    )
-    pieces = [offsets(stretch(whole, parts, part)) for part in range(parts)]
-    assert [o for piece in pieces for o in piece] == list(range(len(kinds)))
-    for piece in pieces:
-        if piece and piece[-1] < len(kinds) - 1:
-            assert not more[piece[-1]]
+    count = len(kinds)
+    schema = compile_app(ONE).app.inputs[0].schema
+    with tempfile.TemporaryDirectory() as place, closing(Inputs({"S": place})) as inputs:
+        with closing(SegmentWriter.open(Path(place), schema)) as writer:
+            places = list(range(count))
+            columns = [["a"] * count, places]
+            writer.append(record_batch(writer.schema, places, [1] * count, kinds, columns))
+        cut = Cut(0, {"S": 0}, {"S": count}, 0, count)
+        ends = [stretch(inputs, cut, parts, part) for part in range(parts)]
+    assert ends[0][0] == {"S": 0}
+    assert ends[-1][1] == {"S": count}
+    for (_, end), (start, _) in itertools.pairwise(ends):
+        assert end == start
+        assert end["S"] == count or not more[end["S"] - 1]
 
 
 @pytest.mark.parametrize("parts", [1, 3])

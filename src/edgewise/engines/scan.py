@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edgewise.engines.asks import asked
-from edgewise.engines.host import Job
-from edgewise.engines.inputs import CLOCK, OFFSET, STREAM
+from edgewise.engines.host import Cut, Job
+from edgewise.engines.inputs import CLOCK, OFFSET, STREAM, Inputs, Offsets
 from edgewise.engines.keyspace import parts_of
 from edgewise.event.arrow import AT, KIND, TS
-from edgewise.event.event import Kind
 from edgewise.plan.rules.native import prefix
 
 SYSTEM = (TS, AT, KIND, OFFSET, CLOCK, STREAM)
@@ -42,18 +41,22 @@ def wanted(table: Any, job: Job) -> Any:
     return table.select(columns).filter(pc.scalar(False) if chosen is None else chosen)
 
 
-def spread(table: Any, job: Job, parts: int) -> Iterator[Any]:
+def spread(table: Any, job: Job, parts: int) -> Iterator[list[Any]]:
     """The rows of every partition, as record batches."""
-    if parts == 1:
-        yield table.to_batches()
-        return
-    place = places(table, job, parts)
+    place = places(table, job, parts) if parts > 1 else None
     for part in range(parts):
-        yield share(table, place, part)
+        yield _placed(table, place, part)
 
 
-def share(table: Any, place: Any, part: int) -> list[Any]:
-    batches: list[Any] = table.filter(pc.equal(place, pa.scalar(part, pa.int32()))).to_batches()
+def share(table: Any, job: Job, parts: int, part: int) -> list[Any]:
+    """The rows of one partition, as record batches."""
+    return _placed(table, places(table, job, parts) if parts > 1 else None, part)
+
+
+def _placed(table: Any, place: Any, part: int) -> list[Any]:
+    if place is not None:
+        table = table.filter(pc.equal(place, pa.scalar(part, pa.int32())))
+    batches: list[Any] = table.to_batches()
     return batches
 
 
@@ -68,16 +71,13 @@ def places(table: Any, job: Job, parts: int) -> Any:
     return found
 
 
-def stretch(table: Any, parts: int, part: int) -> list[Any]:
-    """An equal stretch of the rows, no chunk cut."""
-    ends = [_whole(table, table.num_rows * p // parts) for p in (part, part + 1)]
-    batches: list[Any] = table.slice(ends[0], ends[1] - ends[0]).to_batches()
-    return batches
+def stretch(inputs: Inputs, cut: Cut, parts: int, part: int) -> tuple[Offsets, Offsets]:
+    """Where an equal stretch of a batch begins and ends, at one moment of capture each."""
 
+    def until(number: int) -> Offsets:
+        if number in {0, parts}:
+            return dict(cut.end if number else cut.start)
+        rows = max(1, cut.rows * number // parts)
+        return inputs.cut(dict(cut.start), dict(cut.end), rows)
 
-def _whole(table: Any, end: int) -> int:
-    """`end`, moved on where it would cut a chunk."""
-    kinds = table.column(KIND)
-    while 0 < end < table.num_rows and kinds[end - 1].as_py() == Kind.MORE:
-        end += 1
-    return end
+    return until(part), until(part + 1)

@@ -12,6 +12,7 @@ Three plans, all with the same rows:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -59,13 +60,16 @@ def scanned(spark: SparkSession, source: Scan, cut: Cut, job: Job, parts: int) -
     stateless = job.fragment.stateless
     file = f"{source.staging}/{job.version}-{job.fragment.name}"
 
-    def body(_: Iterator[Any]) -> Iterator[Any]:
+    def body(numbers: Iterator[Any]) -> Iterator[Any]:
+        deque(numbers, 0)  # a worker that has not read its input to the end is not used again
         part, attempt = _task()
-        table = scan.wanted(inputs.table(cut.start, cut.end, cut.clock_start), job)
         if stateless:
-            mine = scan.stretch(table, parts, part)
+            start, end = scan.stretch(inputs, cut, parts, part)
+            clock = max(cut.clock_start, inputs.clock(start))
+            mine = scan.wanted(inputs.table(start, end, clock), job).to_batches()
         else:
-            mine = next(rows for p, rows in enumerate(scan.spread(table, job, parts)) if p == part)
+            table = scan.wanted(inputs.table(cut.start, cut.end, cut.clock_start), job)
+            mine = scan.share(table, job, parts, part)
         yield from pack(run_part(job, part, mine), f"{file}-{attempt}")
 
     tasks = spark.range(0, parts, 1, parts)
