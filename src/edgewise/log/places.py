@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from edgewise.errors import LogError
@@ -33,12 +34,20 @@ def open_reader(address: str) -> LogReader:
 
 
 def open_writer(
-    address: str, schema: Schema, config: LogConfig = DEFAULTS, *, take_over: bool = False
+    address: str,
+    schema: Schema,
+    config: LogConfig = DEFAULTS,
+    *,
+    defaults: dict[str, Any] | None = None,
+    take_over: bool = False,
 ) -> ResumableWriter:
-    """`take_over` is for those who hold the lease: a writer that still lives is fenced."""
+    """`defaults` are of attributes that the log does not have yet. `take_over` is for those who
+    hold the lease: a writer that still lives is fenced.
+    """
+    more: dict[str, Any] = {"defaults": defaults, "take_over": take_over}
     broker, topic = broker_and_topic(address)
     if broker:
         from edgewise.log.kafka import KafkaWriter
 
-        return KafkaWriter.open(broker, topic, schema, config, take_over=take_over)
-    return SegmentWriter.open(Path(address), schema, config, take_over=take_over)
+        return KafkaWriter.open(broker, topic, schema, config, **more)
+    return SegmentWriter.open(Path(address), schema, config, **more)

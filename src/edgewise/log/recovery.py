@@ -72,7 +72,8 @@ def evolved(place: object, stored: Any, given: Any, defaults: dict[str, Any]) ->
         if field.name not in defaults:
             raise LogError(
                 f"{place}: the log has another schema: attribute '{field.name}' is new; give "
-                "it a default for the events that are there"
+                "it a default for the events that are there, in an app with "
+                f"@default({field.name}='...') before the stream"
             )
     schema = stored
     for field in added:

@@ -11,6 +11,7 @@ from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
 from edgewise.lang.compiler import Compiled
 from edgewise.node import extensions
+from edgewise.node.defaults import default_problems
 from edgewise.node.end_problems import end_problems
 from edgewise.node.recovery import problems
 from edgewise.plan.nodes import Annotation, App
@@ -36,9 +37,10 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
     compiled = _compiled(text, path, tuple(functions))
-    if broken := (*problems(compiled.app), *end_problems(compiled.app, text)):
+    app = compiled.app
+    if broken := (*problems(app), *end_problems(app, text), *default_problems(app, text)):
         raise AppError(broken, text, str(path))
-    return LoadedApp(compiled.app, text, str(path), compiled.warnings)
+    return LoadedApp(app, text, str(path), compiled.warnings)
 
 
 def _compiled(text: str, path: Path, functions: tuple[str, ...]) -> Compiled:

@@ -29,6 +29,7 @@ from edgewise.log.api import LogConfig, LogWriter
 from edgewise.log.places import open_writer
 from edgewise.node import apps
 from edgewise.node.children import end_with_parent
+from edgewise.node.defaults import defaults_of
 from edgewise.node.homes import Homes
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
 from edgewise.plan.nodes import App
@@ -97,7 +98,9 @@ def _open_outputs(
 ) -> dict[str, LogWriter]:
     writers: dict[str, LogWriter] = {}
     for stream in (*app.outputs, FAULTS):
-        writers[stream.name] = open_writer(layout.place(stream.name), stream.schema, kept)
+        writers[stream.name] = open_writer(
+            layout.place(stream.name), stream.schema, kept, defaults=defaults_of(stream)
+        )
         stack.callback(writers[stream.name].close)
     return writers
 

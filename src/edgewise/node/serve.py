@@ -36,6 +36,7 @@ from edgewise.node import apps
 from edgewise.node.archiver import ArchiveConfig, Archiver
 from edgewise.node.changes import unlike
 from edgewise.node.children import STEADY_S, Child, backoff_s
+from edgewise.node.defaults import defaults_of
 from edgewise.node.edges import PROCESSES_MAX, EdgeProcesses, demand_free
 from edgewise.node.ends import Ends
 from edgewise.node.homes import Homes
@@ -203,17 +204,19 @@ class Serving:
         """The lease is ours, so whoever still writes has lost it: the engine of a node that was
         killed ends by itself, and one that hangs is fenced.
         """
-        log = self.layout.place(stream.name)
+        log, defaults = self.layout.place(stream.name), defaults_of(stream)
         deadline = time.monotonic() + LINGER_S
         while time.monotonic() < deadline:
             try:
-                return await asyncio.to_thread(open_writer, log, stream.schema, self.config.log)
+                return await asyncio.to_thread(
+                    open_writer, log, stream.schema, self.config.log, defaults=defaults
+                )
             except LogLocked as error:
                 self.steps.say("log", f"waiting for the last writer to end: {error}")
                 await asyncio.sleep(LINGER_POLL_S)
         self.steps.say("log", f"took {log} over from a writer that hangs")
         return await asyncio.to_thread(
-            open_writer, log, stream.schema, self.config.log, take_over=True
+            open_writer, log, stream.schema, self.config.log, defaults=defaults, take_over=True
         )
 
     async def promote(self) -> None:
