@@ -32,20 +32,24 @@ rows = st.tuples(
 )
 
 
-@given(
-    rows,
-    st.sampled_from(
-        [MapSpec("json"), MapSpec("json", {"envelope": "true"}), MapSpec("csv"),
-         MapSpec("csv", {"delimiter": "\\t"}), MapSpec("avro", {"schema": AVRO})]
-    ),
-)  # fmt: skip
-def test_what_a_sink_sends_a_source_takes(row, spec):
+@pytest.mark.parametrize(
+    ("spec", "ts"),
+    [
+        (MapSpec("json"), 5),  # one for all: nothing in the payload tells of time
+        (MapSpec("json", {"envelope": "true"}), [77]),
+        (MapSpec("csv"), [5]),
+        (MapSpec("csv", {"delimiter": "\\t"}), [5]),
+        (MapSpec("avro", {"schema": AVRO}), [5]),
+    ],
+)
+@given(row=rows)
+def test_what_a_sink_sends_a_source_takes(row, spec, ts):
     payload = renderer_of(spec, SCHEMA)(77, row)
     source = MapSpec(spec.type, {k: v for k, v in spec.options.items() if k != "envelope"})
     got = mapper_of(source, Admission(SCHEMA, Limits())).read(payload, 5000)
     assert not isinstance(got, Refused), got
     assert tuple(column[0] for column in got.values) == row
-    assert got.ts in ([77], 77) if spec.options.get("envelope") else got.ts in ([5], 5)
+    assert got.ts == ts
 
 
 ROW = ("a", 7, 0.5, True)

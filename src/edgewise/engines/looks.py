@@ -11,6 +11,7 @@ from typing import Any
 
 from edgewise.engines.homes import Home
 from edgewise.engines.kernel import snapshot
+from edgewise.engines.kernel.pieces import joined
 from edgewise.engines.state import StateStore
 from edgewise.errors import StateError
 
@@ -81,7 +82,7 @@ def _look(fragment: str, partition: int, place: Home, largest: int) -> PartLook 
     if not versions:
         return None
     sizes = place.sizes()
-    state = store.load(versions[-1])
+    state = joined(store.load(versions[-1]).items())
     timers = [t for data in state.values() for t in _timers(snapshot.peek(data))]
     biggest = sorted(state.items(), key=lambda kv: -len(kv[1]))[:largest]
     return PartLook(

@@ -186,6 +186,18 @@ def walk(expr: Expr) -> tuple[Expr, ...]:
     return tuple(found)
 
 
+def conjuncts(expr: Expr) -> list[Expr]:
+    """What must all hold for the condition to hold, in its order."""
+    found, pending = list[Expr](), [expr]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, And):
+            pending += (node.right, node.left)
+        else:
+            found.append(node)
+    return found
+
+
 def balanced(join: type[And | Or], terms: list[Expr]) -> Expr:
     """A tree of logarithmic depth: order of evaluation is kept, nesting is not."""
     while len(terms) > 1:

@@ -1,4 +1,4 @@
-"""The laws of a kernel: cuts, keys and snapshots change nothing; windows equal brute force."""
+"""The laws of a kernel: cuts and keys change nothing; windows equal brute force."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from tests.engines.kernel.plans import (
     window,
 )
 
-from edgewise.errors import AppError, StateError
+from edgewise.errors import AppError
 from edgewise.event.types import AttrType
 from edgewise.lang import compile_app
 from edgewise.plan.functions import FUNCTIONS, same, scalar
@@ -136,21 +136,6 @@ def test_rows_come_out_in_the_one_true_order(app, events):
     assert places == sorted(set(places))
 
 
-@given(APPS, EVENTS | LATE_EVENTS, st.integers(0, 25))
-def test_a_snapshot_anywhere_changes_nothing(app, events, cut):
-    cut = min(cut, len(events))
-    whole = run_through(kernel_of(app), events)
-    first, second = kernel_of(app), kernel_of(app)
-    parts = list(runs(events, range(len(events))))
-    for run in parts[:cut]:
-        first.feed(run)
-    second.restore([(k, s) for k, s in first.changed() if s is not None])
-    for run in parts[cut:]:
-        second.feed(run)
-    second.advance(END, 77)
-    assert first.take() + second.take() == whole
-
-
 @pytest.mark.parametrize("text", PAIRS)
 def test_patterns_by_the_key_of_their_fragment_run_in_straight_lines(text):
     kernel = kernel_of(compile_app(HEAD + text).app, key=("k",))
@@ -159,28 +144,6 @@ def test_patterns_by_the_key_of_their_fragment_run_in_straight_lines(text):
     assert len(list(kernel.changed())) == 2
     run_through(kernel, [(1002, ("b", 9, None))])
     assert len(list(kernel.changed())) == 1  # only what was touched is written
-
-
-@given(st.sampled_from(KEYED), EVENTS, st.integers(0, 25), st.integers(0, 25))
-def test_incremental_snapshots_by_key_add_up(app, events, one, two):
-    cuts = sorted({min(one, len(events)), min(two, len(events))})
-    parts = list(runs(events, range(len(events))))
-    first, second = kernel_of(app, key=("k",)), kernel_of(app, key=("k",))
-    stored = {}
-    for i, run in enumerate(parts):
-        if i in cuts:
-            stored.update(first.changed())
-        if i == cuts[-1]:
-            break
-        first.feed(run)
-    stored.update(first.changed())
-    second.restore([(k, s) for k, s in stored.items() if s is not None])
-    for run in parts[cuts[-1] :]:
-        second.feed(run)
-    second.advance(END, 77)
-    assert plain(first.take() + second.take()) == plain(
-        run_through(kernel_of(app, key=("k",)), events)
-    )
 
 
 def brute(rows):
@@ -254,39 +217,6 @@ def test_order_by_and_limit_act_inside_one_chunk():
     )  # fmt: skip
     events = [(1000, (k, 1, None)) for k in "bacabad"]
     assert [r.data for r in run_through(kernel_of(app), events)] == [("b", 2), ("c", 1)]
-
-
-def test_a_key_that_holds_nothing_is_gone():
-    kernel = kernel_of(KEYED[0], key=("k",))
-    for run in runs([(1000, ("a", 1, None)), (1001, ("b", 1, None))]):
-        kernel.feed(run)
-    assert all(state is not None for _, state in kernel.changed())
-    kernel.advance(1100, 0)
-    assert [state is None for _, state in kernel.changed()] == [True]
-    assert kernel.stats.keys == 1
-
-
-def test_a_key_whose_pattern_waits_for_nothing_is_gone():
-    app = compile_app(
-        "define stream S (k string, v int, p double); "
-        "from every e1=S[v > 5] -> e2=S[v < 2] -> e3=S[v == 3] select e1.v as a insert into O;"
-    ).app
-    kernel = kernel_of(app, key=("k",))
-    feed = [(1000, ("a", 9, None)), (1001, ("b", 4, None)), (1002, ("a", 1, None))]
-    for run in runs(feed):
-        kernel.feed(run)
-    assert sorted(state is None for _, state in kernel.changed()) == [False, True]
-    for run in runs([(1003, ("a", 3, None))]):
-        kernel.feed(run)
-    assert [state is None for _, state in kernel.changed()] == [True]
-
-
-def test_state_of_another_query_is_refused():
-    first, second = kernel_of(KEYED[0], key=("k",)), kernel_of(KEYED[1], key=("k",))
-    for run in runs([(1000, ("a", 1, None))]):
-        first.feed(run)
-    with pytest.raises(StateError, match="belongs to another query"):
-        second.restore(list(first.changed()))
 
 
 def test_a_window_that_is_not_known_is_the_authors_problem():

@@ -21,6 +21,28 @@ VALUES = st.recursive(
 MARK = snapshot.fingerprint("plan")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """What is written without a look at each item is so from one item on."""
+    kept, snapshot.FLAT_LEAST = snapshot.FLAT_LEAST, 1
+    yield
+    snapshot.FLAT_LEAST = kept
+
+
+FLAT = st.lists(st.tuples(SCALARS, st.tuples(SCALARS, SCALARS)), min_size=1)
+
+
+@given(FLAT | FLAT.map(deque) | st.dictionaries(SCALARS, st.lists(SCALARS)))
+def test_rows_and_sums_by_group_come_back(value):
+    assert repr(snapshot.unpack(MARK, snapshot.pack(MARK, value))) == repr(value)
+
+
+def test_rows_and_sums_by_group_are_written_as_they_are():
+    rows, sums = deque([(7, ("a", None, 0.5))]), {"a": [1, 2.5], "b": [0, None]}
+    assert snapshot.plain(rows)[1] == list(rows)
+    assert snapshot.plain(sums)[1] == ["a", [1, 2.5], "b", [0, None]]
+
+
 @given(VALUES)
 def test_what_is_packed_comes_back_with_its_types(value):
     back = snapshot.unpack(MARK, snapshot.pack(MARK, value))
@@ -40,7 +62,7 @@ def test_state_of_another_plan_is_refused():
 def test_state_of_another_format_is_refused(monkeypatch):
     data = snapshot.pack(MARK, 1)
     monkeypatch.setattr(snapshot, "FORMAT", 99)
-    with pytest.raises(StateError, match="has format 2, this program reads format 99"):
+    with pytest.raises(StateError, match="has format 3, this program reads format 99"):
         snapshot.unpack(MARK, data)
 
 

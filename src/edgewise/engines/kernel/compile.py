@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice, repeat
-from operator import itemgetter
 from typing import Any
 
 from edgewise.engines.kernel import (
@@ -39,7 +38,6 @@ from edgewise.engines.kernel import (
 )
 from edgewise.engines.kernel.api import KernelStats, OutColumns, OutRow, Run
 from edgewise.engines.kernel.bodies import bodies
-from edgewise.engines.kernel.carry import carry_state
 from edgewise.engines.kernel.feed_code import write_feeder
 from edgewise.engines.kernel.index_code import (
     Filters,
@@ -50,13 +48,14 @@ from edgewise.engines.kernel.index_code import (
 )
 from edgewise.engines.kernel.join_code import JoinQuery
 from edgewise.engines.kernel.layout import Layout, layout_of
-from edgewise.engines.kernel.order import HELD, Order
+from edgewise.engines.kernel.order import Order
 from edgewise.engines.kernel.page import TAP, Page
 from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, keys_of_pair, pair_of
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
 from edgewise.engines.kernel.runtime import FIRST_CELL, Failed, Runtime
+from edgewise.engines.kernel.saved import Saved
 from edgewise.engines.kernel.sequence_code import SequenceQuery, sequence_of
 from edgewise.engines.kernel.store_code import write_stores
 from edgewise.engines.kernel.writer import local
@@ -133,9 +132,11 @@ class Compiled:
         self.stats = KernelStats(faults=rt.faults, reasons=rt.reasons, dropped=rt.dropped)
         self._feeders = feeders
         self._rt = rt
-        self._mark = mark
-        self._order = None if app.lateness_ms is None else Order(app, self.stats)
-        self._by_key = by_key
+        self._saved = Saved(app, rt, self.stats, layout, mark, by_key)
+
+    @property
+    def _order(self) -> Order | None:
+        return self._saved.order
 
     def start(self, clock: int) -> None:
         """The app begins: what waits from the start on waits from here."""
@@ -233,124 +234,17 @@ class Compiled:
         return failed
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
-        if self._by_key is not None:
-            return self._changed_in_cell()
-        rt = self._rt
-        touched = list(rt.dirty) if rt.keyed else list(rt.keys)
-        rt.dirty.clear()
-        out: list[tuple[bytes, bytes | None]] = []
-        for key in touched:
-            state = rt.keys.get(key)
-            if state is None:
-                continue
-            if rt.keyed and self._is_empty(state):
-                del rt.keys[key]
-                out.append((snapshot.pack_key(key), None))
-                continue
-            clock = None if rt.keyed else rt.now
-            out.append((snapshot.pack_key(key), snapshot.pack(self._mark, [clock, *state])))
-        if self._order is not None:
-            held = snapshot.pack(self._mark, self._order.state())
-            out.append((snapshot.pack_key(HELD), held))
-        self.stats.keys = len(rt.keys)
-        return out
-
-    def _is_empty(self, state: list[Any]) -> bool:
-        if state[0]:
-            return False
-        idle = self._rt.idle
-        pairs = zip(state[FIRST_CELL:], self._rt.fresh(), strict=True)
-        return all(
-            idle[i](cell) if i in idle else cell == fresh
-            for i, (cell, fresh) in enumerate(pairs, FIRST_CELL)
-        )
-
-    def _cell(self) -> tuple[dict[Any, Any], deque[Any] | None]:
-        """What is held by key, and for a pair the order in which it grows old."""
-        assert self._by_key is not None
-        kept = self._rt.state(())[self._by_key]
-        held, order = kept if isinstance(kept, list) else (kept, None)
-        return held, order
-
-    def _changed_in_cell(self) -> list[tuple[bytes, bytes | None]]:
-        held, _ = self._cell()
-        touched, mark = self._rt.dirty, self._mark
-        out = [
-            (snapshot.pack_key((key,)), snapshot.pack(mark, held[key]) if key in held else None)
-            for key in touched
-        ]
-        touched.clear()
-        self.stats.keys = len(held)
-        return out
-
-    def _restore_cell(
-        self, states: Iterable[tuple[bytes, bytes]], *, any_plan: bool = False
-    ) -> None:
-        held, order = self._cell()
-        mark = None if any_plan else self._mark
-        for key_bytes, data in states:
-            [key] = snapshot.unpack_key(key_bytes)
-            held[key] = snapshot.unpack(mark, data)
-        if order is not None:
-            waiting = [(one[0], key) for key, ones in held.items() for one in ones]
-            order.extend(sorted(waiting, key=itemgetter(0)))
-        self.stats.keys = len(held)
+        return self._saved.changed()
 
     def restore(self, states: Iterable[tuple[bytes, bytes]]) -> None:
-        rt = self._rt
-        rt.heap.clear()
-        rt.keys.clear()
-        if self._by_key is not None:
-            self._restore_cell(states)
-            return
-        for key_bytes, data in states:
-            key = snapshot.unpack_key(key_bytes)
-            if key == HELD:
-                self._hold(snapshot.unpack(self._mark, data))
-                continue
-            clock, *state = snapshot.unpack(self._mark, data)
-            if clock is not None:
-                rt.now = max(rt.now, clock)
-            rt.keys[key] = rt.root = state
-            rt.restored(state)
-        self.stats.keys = len(rt.keys)
-
-    def _hold(self, waiting: list[Any]) -> None:
-        """What waits goes on waiting; where nothing is late any more, until time next moves."""
-        if self._order is None:
-            self._order = Order(self.app, self.stats)
-        self._order.restore(waiting)
+        self._saved.restore(states)
 
     def carry(self, old: Layout, states: Iterable[tuple[bytes, bytes]], clock: int) -> None:
         """Into a fresh kernel, from another plan's: what both plans have goes on, the rest is new.
 
         `clock` is the app's time. May be called for several old fragments, one after the other.
         """
-        rt, new = self._rt, self.layout
-        rt.now = max(rt.now, clock - (self._order.lag_ms if self._order is not None else 0))
-        if old.alike(new) and set(old.names) & set(new.names):
-            self._carry(old, states)
-        if not rt.keyed and () not in rt.keys:
-            rt.state(())
-
-    def _carry(self, old: Layout, states: Iterable[tuple[bytes, bytes]]) -> None:
-        rt, new = self._rt, self.layout
-        if self._by_key is not None:
-            if old.cells == new.cells:
-                self._restore_cell(states, any_plan=True)
-                rt.dirty.update(self._cell()[0])
-            return
-        for key_bytes, data in states:
-            key = snapshot.unpack_key(key_bytes)
-            if key == HELD:
-                self._hold(snapshot.unpack(None, data))
-                continue
-            then, *state = snapshot.unpack(None, data)
-            rt.now = max(rt.now, then or 0)
-            carry_state(rt, old, state, new, key)
-            if rt.keyed:
-                rt.dirty.add(key)
-        self.stats.keys = len(rt.keys)
+        self._saved.carry(old, states, clock)
 
 
 def compile_kernel(

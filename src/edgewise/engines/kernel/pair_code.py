@@ -23,7 +23,7 @@ from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.pattern_bounds import PRUNE_AFTER_MS
 from edgewise.engines.kernel.queries import QueryCode
 from edgewise.engines.kernel.writer import local
-from edgewise.plan.exprs import Agg, And, Call, Compare, Expr, Field, InTable, SlotTime, walk
+from edgewise.plan.exprs import Agg, Call, Compare, Expr, Field, InTable, SlotTime, conjuncts, walk
 from edgewise.plan.nodes import (
     ChainState,
     EventType,
@@ -66,8 +66,8 @@ def pair_of(page: Page, query: Query) -> Pair | None:
     if not is_plain(query) or not all(isinstance(h, Filter) for h in handlers):
         return None
     items = [i.expr for i in query.select.items]
-    parts = [c for h in second.handlers if isinstance(h, Filter) for c in _conjuncts(h.condition)]
-    ones = [c for h in first.handlers if isinstance(h, Filter) for c in _conjuncts(h.condition)]
+    parts = [c for h in second.handlers if isinstance(h, Filter) for c in conjuncts(h.condition)]
+    ones = [c for h in first.handlers if isinstance(h, Filter) for c in conjuncts(h.condition)]
     if any(isinstance(n, Agg | InTable | SlotTime | Call) for e in (*items, *parts, *ones)
            for n in walk(e)):  # fmt: skip
         return None
@@ -110,12 +110,6 @@ def _keyed(
         c for c in parts if _reads(c, first.slot) and not _is_key(c, keys, first, second)
     )
     return Pair(first, second, *keys, tuple(ones), own, cross)
-
-
-def _conjuncts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, And):
-        return [*_conjuncts(expr.left), *_conjuncts(expr.right)]
-    return [expr]
 
 
 def _reads(expr: Expr, slot: str) -> bool:

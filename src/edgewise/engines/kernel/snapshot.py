@@ -1,9 +1,10 @@
 """State as bytes and back: MessagePack, versioned, bound to one plan, no code inside.
 
 Plain values are written as they are; what MessagePack lacks is a pair of a tag and its items:
-tuples, deques, sets, dicts with keys of any kind, and whole numbers of more than 64 bits. Every
-state opens with the format version and the fingerprint of the plan that made it, and is refused by
-anything else.
+tuples, deques, sets, dicts with keys of any kind, and whole numbers of more than 64 bits. What
+most of a large state is, rows in a window and sums by group, is told once for all items and
+written without a look at each: `FLAT` and the tag. Every state opens with the format version and
+the fingerprint of the plan that made it, and is refused by anything else.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from edgewise.errors import StateError
 
-FORMAT = 2
+FORMAT = 3
 T = TypeVar("T")
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16
 
 _SHARED, _SEEN, _ORDERED, _LARGE = 6, 7, 8, 9
+PIECES = 10  # a long list or dict whose items are entries of their own (`pieces`)
+FLAT = 16  # added to a tag: items are tuples, or keys and lists by turns, of plain values only
+FLAT_LEAST = 16  # items from which on it is worth finding out
+MAPS = frozenset({_DICT, _ORDERED, _DICT + FLAT})  # their items are keys and values by turns
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1  # what MessagePack holds; a sum may be larger
+_SCALARS = frozenset({type(None), bool, int, float, str, bytes})
 _classes: dict[str, Any] = {}
 
 _encoder = msgspec.msgpack.Encoder()
@@ -46,15 +53,43 @@ def fingerprint(plan: object) -> bytes:
 
 
 def pack(mark: bytes, value: Any) -> bytes:
-    return _encoder.encode([FORMAT, mark, _Plain().of(value)])
+    return seal(mark, plain(value))
+
+
+def plain(value: Any) -> Any:
+    """A value as what MessagePack knows: `[tag, items]` for all that holds others."""
+    return _Plain().of(value)
+
+
+def seal(mark: bytes, plain: Any) -> bytes:
+    return _encoder.encode([FORMAT, mark, plain])
+
+
+def encode(plain: Any) -> bytes:
+    return _encoder.encode(plain)
+
+
+def decode(data: bytes) -> Any:
+    try:
+        return _decoder.decode(data)
+    except msgspec.DecodeError as why:
+        raise StateError(f"kernel state is torn: {why}") from why
 
 
 def unpack(mark: bytes | None, data: bytes) -> Any:
     """`mark` None takes the state of any plan: who asks knows what is in it."""
-    try:
-        head = _decoder.decode(data)
-    except msgspec.DecodeError as why:
-        raise StateError(f"kernel state is torn: {why}") from why
+    found, value = open_sealed(data)
+    if mark is not None and found != mark:
+        raise StateError(
+            "kernel state belongs to another query: the plan changed since it was written; "
+            "start from the log, or run the app it was made by"
+        )
+    return _Whole().of(value)
+
+
+def open_sealed(data: bytes) -> tuple[bytes, Any]:
+    """The plan it belongs to, and the value as `plain` made it."""
+    head = decode(data)
     if not isinstance(head, list) or len(head) != 3:
         raise StateError("kernel state is torn: it does not open with its version")
     version, found, value = head
@@ -63,12 +98,7 @@ def unpack(mark: bytes | None, data: bytes) -> Any:
             f"kernel state has format {version}, this program reads format {FORMAT}: "
             "start from the log instead, or run the version that wrote it"
         )
-    if mark is not None and found != mark:
-        raise StateError(
-            "kernel state belongs to another query: the plan changed since it was written; "
-            "start from the log, or run the app it was made by"
-        )
-    return _Whole().of(value)
+    return found, value
 
 
 def repack(data: bytes, value: Any) -> bytes:
@@ -102,18 +132,13 @@ class _Plain:
         self._seen: dict[int, int] = {}
 
     def of(self, value: Any) -> Any:
-        if isinstance(value, int) and not _INT_MIN <= value <= _INT_MAX:
-            return [_LARGE, [str(value)]]
-        if value is None or isinstance(value, bool | int | float | str | bytes):
+        if value is None or isinstance(value, bool | float | str | bytes):
             return value
+        if isinstance(value, int):
+            return value if _INT_MIN <= value <= _INT_MAX else [_LARGE, [str(value)]]
         tag = _TAGS.get(type(value))
-        if tag in {_DICT, _ORDERED}:
-            flat: list[Any] = []
-            for k, v in value.items():
-                flat += (self.of(k), self.of(v))
-            return [tag, flat]
         if tag is not None:
-            return [tag, [self.of(v) for v in value]]
+            return self._held(tag, value)
         if _classes.get(type(value).__name__) is not type(value):
             raise StateError(
                 f"a value of type {type(value).__name__} cannot be kept in state: {value!r}"
@@ -127,6 +152,37 @@ class _Plain:
         ]
         return [_SHARED, [type(value).__name__, *fields]]
 
+    def _held(self, tag: int, items: Any) -> list[Any]:
+        if len(items) >= FLAT_LEAST and tag == _DICT and _are_cells(items):
+            return [tag + FLAT, [x for pair in items.items() for x in pair]]
+        if len(items) >= FLAT_LEAST and tag in _ROWS and _are_rows(items):
+            return [tag + FLAT, [*items]]
+        if tag in MAPS:
+            return [tag, [self.of(x) for pair in items.items() for x in pair]]
+        return [tag, [self.of(x) for x in items]]
+
+
+def _are_rows(items: Sequence[Any]) -> bool:
+    """Tuples of plain values, and of tuples of these."""
+    if set(map(type, items)) != {tuple}:
+        return False
+    inner = [x for item in items for x in item]
+    deep = [y for x in inner if type(x) is tuple for y in x]
+    return _are_plain([x for x in inner if type(x) is not tuple]) and _are_plain(deep)
+
+
+def _are_cells(items: dict[Any, Any]) -> bool:
+    """Lists of plain values by plain keys."""
+    if set(map(type, items.values())) != {list}:
+        return False
+    return _are_plain([*items]) and _are_plain([x for cells in items.values() for x in cells])
+
+
+def _are_plain(values: list[Any]) -> bool:
+    whole = [x for x in values if type(x) is int]
+    fit = not whole or (min(whole) >= _INT_MIN and max(whole) <= _INT_MAX)
+    return fit and set(map(type, values)) <= _SCALARS
+
 
 _TAGS: dict[Any, int] = {
     list: 0,
@@ -137,7 +193,15 @@ _TAGS: dict[Any, int] = {
     dict: _DICT,
     OrderedDict: _ORDERED,
 }
+_ROWS = frozenset({0, _TUPLE, _DEQUE})
 _MAKERS: dict[int, Any] = {0: list, _TUPLE: tuple, _DEQUE: deque, _SET: set, _FROZENSET: frozenset}
+
+
+def _flat(tag: int, raw: list[Any]) -> Any:
+    if tag == _DICT:
+        return dict(zip(raw[::2], raw[1::2], strict=True))
+    rows = [tuple([tuple(x) if type(x) is list else x for x in item]) for item in raw]
+    return _MAKERS[tag](rows)
 
 
 class _Whole:
@@ -150,6 +214,8 @@ class _Whole:
         if not isinstance(value, list):
             return value
         tag, raw = value
+        if tag >= FLAT:
+            return _flat(tag - FLAT, raw)
         if tag == _LARGE:
             return int(raw[0])
         if tag == _SEEN:

@@ -13,7 +13,7 @@ from edgewise.engines.kernel.exprs import Code, Exprs, Resolve
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.runtime import Row, Runtime, State
 from edgewise.engines.kernel.writer import local
-from edgewise.plan.exprs import And, Compare, Expr, Field, InTable, walk
+from edgewise.plan.exprs import Compare, Expr, Field, InTable, conjuncts, walk
 from edgewise.plan.nodes import Table
 
 _NEXT, _ROWS, _KEYS = 0, 1, 2
@@ -145,12 +145,8 @@ def _fixed_key(page: Page, table: str, condition: Expr, resolve: Resolve) -> str
     if declared is None or not declared.primary_key:
         return "None"
     fixed: dict[str, Expr] = {}
-    pending = [condition]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, And):
-            pending += (node.left, node.right)
-        elif isinstance(node, Compare) and node.op == "==":
+    for node in conjuncts(condition):
+        if isinstance(node, Compare) and node.op == "==":
             for mine, other in ((node.left, node.right), (node.right, node.left)):
                 if (
                     isinstance(mine, Field)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Compare, Expr, Field
+from edgewise.plan.exprs import Compare, Expr, Field, conjuncts
 from edgewise.plan.nodes import Filter, JoinInput, StateInput, state_leaves
 
 # Equal fractions may differ as text or bits (-0.0, NaN), so they make no key.
@@ -53,12 +53,8 @@ def equal_places(conditions: Iterable[Expr]) -> list[list[Place]]:
 
 def _equalities(condition: Expr) -> Iterable[tuple[Place, Place]]:
     """The `a == b` between two slots that must hold for the whole condition to hold."""
-    pending = [condition]
-    while pending:
-        expr = pending.pop()
+    for expr in conjuncts(condition):
         match expr:
-            case And():
-                pending += [expr.right, expr.left]
             case Compare(op="==", left=Field() as left, right=Field() as right):
                 same_type = left.type is right.type and left.type in KEY_TYPES
                 if left.slot != right.slot and same_type:

@@ -23,6 +23,7 @@ from edgewise.plan.exprs import (
     Not,
     Or,
     balanced,
+    conjuncts,
     walk,
 )
 from edgewise.plan.fragments import Fragment
@@ -145,15 +146,9 @@ def _pattern_wants(pattern: StateInput, stream: str) -> Expr | None:
 def _all_of(handlers: Iterable[Handler], slot: str) -> Expr | None:
     """The leading filters' parts that ask for this event alone and that Spark can evaluate."""
     filters = itertools.takewhile(lambda h: isinstance(h, Filter), handlers)
-    parts = [p for f in filters if isinstance(f, Filter) for p in _conjuncts(f.condition)]
+    parts = [p for f in filters if isinstance(f, Filter) for p in conjuncts(f.condition)]
     known = [p for p in parts if _is_own(p, slot) and not obstacle(p)]
     return balanced(And, known) if known else None
-
-
-def _conjuncts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, And):
-        return [*_conjuncts(expr.left), *_conjuncts(expr.right)]
-    return [expr]
 
 
 def _is_own(expr: Expr, slot: str) -> bool:
