@@ -106,6 +106,18 @@ def test_a_series_replays_its_history_in_order(edge):
     feed.stop()
 
 
+def test_a_blob_is_the_bytes_of_one_attribute(edge):
+    log = MemoryLog()
+    rows(log.writer(SCHEMA), ("ä", 7))
+    for body, wanted in (("ip", "ä".encode()), ("n", b"7"), ("extra", b'{"a":[1]}')):
+        sink = TopicSink.of({"path": f"by/{body}", "kind": "blob", "body": f"{{{body}}}"})
+        feed = Feed(edge, log.reader(), sink)
+        feed.start()
+        until(feed, 1)
+        feed.stop()
+        assert edge.value(f"by/{body}") == wanted
+
+
 def test_expired_rows_and_marks_are_no_news():
     log = MemoryLog()
     writer = log.writer(SCHEMA)

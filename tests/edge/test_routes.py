@@ -7,8 +7,9 @@ from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.telemetry import Telemetry
-from edgewise.edge.topics import TopicTree
+from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.http import Request
+from edgewise.wire.frames import TopicKind
 
 
 @pytest.fixture
@@ -36,6 +37,22 @@ def test_a_topic_answers_its_value_and_position(routes):
     response = get(routes, "/topics/fx/eur")
     assert json.loads(response.body) == {"bid": 1.5}
     assert ("x-edgewise-position", "2:42") in response.headers
+
+
+def test_a_merged_topic_answers_what_clients_see_and_a_blob_its_bytes():
+    fanout = Fanout(TopicTree(10))
+    for v in (1, 3):
+        fanout.publish(
+            "m", {"v": v}, now_us=0, offset=v, at_us=1, policy=Policy(conflate="merge(stats)")
+        )
+    fanout.publish("b", b"\0\xff", now_us=0, offset=0, at_us=1, policy=Policy(TopicKind.BLOB))
+    routes = Routes(EdgeConfig(), fanout.tree, Gate(), Telemetry(), Stats)
+    value = json.loads(get(routes, "/topics/m").body)["v"]
+    assert (value["mean"], value["max"]) == (2.0, 3)
+    assert "m2" not in value
+    assert json.loads(get(routes, "/topics", select="m").body)["m"]["v"] == value
+    blob = get(routes, "/topics/b")
+    assert (blob.body, blob.content_type) == (b"\0\xff", "application/octet-stream")
 
 
 def test_a_selector_answers_all_it_names(routes):

@@ -28,6 +28,8 @@ def test_a_table_and_a_series():
         ("sym", "id"),
     )
     assert TopicSink.of({"path": "t", "kind": "series", "keep": "7"}).policy.keep == 7
+    blob = TopicSink.of({"path": "t/{id}", "kind": "blob", "body": "{text}"})
+    assert (blob.policy.kind, blob.attributes) == (TopicKind.BLOB, ("id", "text"))
     assert TopicSink.of({"path": "t", "recovery": "precise"}).policy.keep > 0
 
 
@@ -48,6 +50,8 @@ def test_any_value_is_one_segment(value):
         {"path": "a", "keep": "-1"},
         {"path": "a", "kind": "table"},
         {"path": "a", "kind": "picture"},
+        {"path": "a", "kind": "blob"},
+        {"path": "a", "kind": "table", "key": "{k}", "conflate": "merge(sum)"},
     ],
 )
 def test_what_is_wrong_is_said(options):

@@ -1,9 +1,11 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.edge.merge import window
 from edgewise.edge.slot import ANY, Slot, Want
 from edgewise.edge.topics import Policy, TopicTree
+from edgewise.wire.frames import TopicKind
 
 WANTS = st.builds(
     Want,
@@ -41,3 +43,17 @@ def test_nothing_special_is_wanted_by_default():
     slot = Slot(TopicTree(1).create("a", Policy()))
     slot.want(1, ANY)
     assert (slot.gap_us, slot.weight, slot.last, slot.merge) == (0, 1.0, 0, None)
+
+
+def test_the_weight_of_the_sink_and_of_the_subscription_multiply():
+    slot = Slot(TopicTree(1).create("a", Policy(weight=3.0)))
+    assert slot.weight == 3.0
+    slot.want(1, Want(weight=2.0))
+    assert slot.weight == 6.0
+
+
+@pytest.mark.parametrize("kind", [TopicKind.TABLE, TopicKind.SERIES, TopicKind.BLOB])
+def test_a_window_leaves_what_has_no_fields_as_it_is(kind):
+    slot = Slot(TopicTree(1).create("a", Policy(kind)))
+    slot.want(1, Want(window=window(["mean"])))
+    assert slot.merge is None

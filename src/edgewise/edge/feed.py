@@ -144,7 +144,7 @@ class Rows:
             row = dict(zip(names, values, strict=True))
             yield Publication(
                 sink.path_of(row),
-                row,
+                _bytes(row[sink.body]) if sink.body else row,
                 offset=batch.first + index,
                 at_us=at[index],
                 epoch=epoch,
@@ -152,6 +152,10 @@ class Rows:
                 key=str(row[sink.key]) if sink.key else "",
                 whole_from=self.whole_from,
             )
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else msgspec.json.encode(value)
 
 
 def _object(text: str | None) -> Any:

@@ -1,6 +1,7 @@
 """What plain HTTP can ask of the edge: current values, health, metrics, assets.
 
-GET /topics/fx/eur/usd     the current value as JSON; position and age in headers
+GET /topics/fx/eur/usd     the current value as JSON, a blob as its bytes; position and age in
+                           headers
 GET /topics?select=fx/#    every selected value, by path
 GET /healthz               one line for a load balancer
 GET /metrics               counters for Prometheus
@@ -17,11 +18,13 @@ from typing import Any
 import msgspec
 
 from edgewise.edge.config import EdgeConfig
+from edgewise.edge.encode import shown
 from edgewise.edge.gate import Gate, Principal
 from edgewise.edge.telemetry import Telemetry
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request, Response, assets, problem
 from edgewise.errors import ProtocolError
+from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_selector
 
 LISTED_MAX = 10_000  # topics in one answer of GET /topics?select=
@@ -129,7 +132,9 @@ class Routes:
             ("x-edgewise-at-us", str(head.at_us)),
             ("x-edgewise-stale-since-us", str(topic.stale_us)),
         )
-        return _json(head.value, headers)
+        if topic.policy.kind is TopicKind.BLOB:
+            return Response(HTTPStatus.OK, head.value, "application/octet-stream", headers)
+        return _json(shown(topic, head), headers)
 
     def _select(self, text: str, principal: Principal) -> Response:
         try:
@@ -139,7 +144,7 @@ class Routes:
         found: dict[str, Any] = {}
         for topic in self._tree.select(selector):
             if topic.head is not None and principal.may_read(topic.segments):
-                found[topic.path] = topic.head.value
+                found[topic.path] = shown(topic, topic.head)
             if len(found) >= LISTED_MAX:
                 break
         return _json(found)

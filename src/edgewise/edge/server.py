@@ -23,6 +23,7 @@ from typing import Any
 from edgewise.edge.calls import Calls, Handler
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.conflate import Outbox
+from edgewise.edge.encode import shown
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, demand_authentication
 from edgewise.edge.merge import Merge
@@ -203,7 +204,7 @@ class Edge:
     def value(self, path: str) -> Any:
         """The current value, None when there is no such topic."""
         topic = self.fanout.tree.get(path)
-        return None if topic is None or topic.head is None else topic.head.value
+        return None if topic is None or topic.head is None else shown(topic, topic.head)
 
     def serve(self, selector: str, handler: Handler) -> None:
         """Answer requests of clients for the selected paths."""

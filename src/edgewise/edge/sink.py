@@ -5,7 +5,8 @@ conflate   'replace' (default), 'off', or 'merge(op)'
 recovery   'gap' (default), 'precise', 'rollback'
 ttl        '10 min': the topic goes when nothing came for that long
 stale      '5 sec': the topic is marked stale when nothing came for that long
-kind       'record' (default), 'table' (with key='{attribute}'), 'series' (with keep='100')
+kind       'record' (default), 'table' (with key='{attribute}'), 'series' (with keep='100'),
+           'blob' (with body='{attribute}': its text as UTF-8, anything else as JSON)
 weight     share under a budget, 1 is normal
 """
 
@@ -47,11 +48,14 @@ _RESERVED = re.compile(r"[%/+#\x00-\x1f]")
 
 @dataclass(frozen=True, slots=True)
 class TopicSink:
-    """`path` has {attribute} holes; `key` names the attribute that is a table's row key."""
+    """`path` has {attribute} holes; `key` names the attribute that is a table's row key, `body`
+    the one whose bytes a blob is.
+    """
 
     path: str
     policy: Policy = Policy()
     key: str = ""
+    body: str = ""
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> TopicSink:
@@ -64,26 +68,35 @@ class TopicSink:
         key = options.get("key", "").strip("{}")
         if kind == "table" and not key:
             raise SetupError("a table topic needs key='{attribute}'")
+        body = options.get("body", "").strip("{}") if kind == "blob" else ""
+        if kind == "blob" and not body:
+            raise SetupError("a blob topic needs body='{attribute}', the one whose bytes it shows")
+        conflate = _conflate(options.get("conflate", "replace"))
+        if kind != "record" and conflate.startswith("merge"):
+            raise SetupError(
+                f"conflate='{conflate}' merges fields, and a {kind} topic has none; "
+                "use 'replace' or 'off', or kind='record'"
+            )
         recovery = _choice(options, "recovery", "gap", RECOVERIES)
         default_keep = {"series": SERIES_KEEP}.get(kind, 0)
         if recovery == "precise":
             default_keep = max(default_keep, PRECISE_KEEP)
         policy = Policy(
             kind=TopicKind[kind.upper()],
-            conflate=_conflate(options.get("conflate", "replace")),
+            conflate=conflate,
             recovery=recovery,
             ttl_ms=_duration_ms(options, "ttl"),
             stale_ms=_duration_ms(options, "stale"),
             keep=int(_number(options, "keep", default_keep)),
             weight=_number(options, "weight", 1.0),
         )
-        return cls(path, policy, key)
+        return cls(path, policy, key, body)
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """What the path and the key need from a row."""
-        names = _HOLE.findall(self.path)
-        return tuple(dict.fromkeys([*names, self.key] if self.key else names))
+        """What the path, the key and the body need from a row."""
+        names = [*_HOLE.findall(self.path), self.key, self.body]
+        return tuple(dict.fromkeys(name for name in names if name))
 
     def path_of(self, row: Mapping[str, Any]) -> str:
         return _HOLE.sub(lambda hole: segment(row[hole[1]]), self.path)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from edgewise.edge.merge import Merge
 from edgewise.edge.topics import Change, Fold, Topic
-from edgewise.wire.frames import How
+from edgewise.wire.frames import How, TopicKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Slot:
         self.due_us = 0
         self.wants: dict[int, Want] = {}
         self.gap_us = 0
-        self.weight = 1.0
+        self.weight = topic.policy.weight
         self.last = 0
         self.merge = topic.merge
 
@@ -68,12 +68,14 @@ class Slot:
             self.wants.pop(subscription, None)
         else:
             self.wants[subscription] = want
-        wants = self.wants.values()
+        wants, topic = self.wants.values(), self.topic
         self.gap_us = min((w.gap_us for w in wants), default=0)
-        self.weight = max((w.weight for w in wants), default=1.0)
+        self.weight = topic.policy.weight * max((w.weight for w in wants), default=1.0)
         self.last = (
             0 if any(not w.last for w in wants) else max((w.last for w in wants), default=0)
         )
         windows = [w.window for w in wants]
-        own = windows[0] if windows and all(windows) else None
-        self.merge = own or self.topic.merge
+        # Only a record has numbers to aggregate; other kinds come as they are.
+        plain = topic.policy.kind is TopicKind.RECORD
+        own = windows[0] if plain and windows and all(windows) else None
+        self.merge = own or topic.merge
