@@ -46,6 +46,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=1, help="of our edge in the ramp")
     parser.add_argument("--sizes", type=int, nargs="*", default=[], help="bytes, of the ramp")
     parser.add_argument("--clients", type=int, nargs="*", default=[], help="steps of the ramp")
+    parser.add_argument("--seconds", type=float, default=0.0, help="of each step of the ramp")
     args = parser.parse_args(argv)
     print(f"   {len(os.sched_getaffinity(0))} processors, load {os.getloadavg()[0]:.1f}")
     parts: dict[str, Callable[[], None]] = {
@@ -152,7 +153,7 @@ def ramp(args: argparse.Namespace) -> None:
     quick, processes = args.quick, args.processes
     sizes = args.sizes or ([125] if quick else [125, 1000, 2000])
     clients = args.clients or ([50, 200, 500, 1000] if quick else [50, 200, 500, 1000, 2000, 3000])
-    seconds = 2.0 if quick else 3.0
+    seconds = args.seconds or (2.0 if quick else 3.0)
 
     def ours_many() -> Peer:
         return edge_peers.edge("off", processes)[0]

@@ -86,9 +86,12 @@ class Peer:
             assert part, f"{self.name} refused: {head!r}"
             head += part
         assert b" 101 " in head.split(b"\r\n")[0], head
-        for data in self.hello:
+        for data in self.greeting():
             sock.sendall(data)
         return sock
+
+    def greeting(self) -> list[bytes]:
+        return self.hello
 
 
 def free_port() -> int:
@@ -382,9 +385,8 @@ def mosquitto() -> Peer | None:
         return ws_frame(_mqtt(0x10, body))
 
     class Mosquitto(Peer):
-        def connect(self, *, receive_bytes: int = 0) -> socket.socket:
-            self.hello = [connect()]
-            return super().connect(receive_bytes=receive_bytes)
+        def greeting(self) -> list[bytes]:
+            return [connect()]
 
     return Mosquitto(
         "mosquitto",

@@ -18,8 +18,8 @@ from edgewise.edge.merge import STOCK, WINDOW_SHOWS, Merges
 from edgewise.edge.server import Edge
 from edgewise.edge.sink import TopicSink
 from edgewise.lang import compile_app
-from edgewise.node.apps import options
 from edgewise.node.merges import AGGREGATES, register_aggregates
+from edgewise.node.topics import options
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "edge.md").read_text()
@@ -123,6 +123,8 @@ def test_every_option_of_a_sink_is_in_the_table_and_works():
             given = {"path": "a/{x}", name: value.replace("(op)", "(sum)")}
             if value == "table":
                 given["key"] = "{x}"
+            if value == "blob":
+                given["body"] = "{x}"
             TopicSink.of(given)
 
 

@@ -1,5 +1,8 @@
+import operator
+
 import pytest
 
+from edgewise.edge.merge import Merge
 from edgewise.errors import AppError
 from edgewise.lang import compile_app
 from edgewise.node.apps import load
@@ -55,3 +58,32 @@ def test_sources_that_tell_doubles_apart_in_two_ways_are_a_problem():
     (problem,) = problems(text)
     assert "say the same in both" in problem.message
     assert (problem.span.line, problem.span.column) == (2, 33)
+
+
+@pytest.mark.parametrize(
+    ("options", "marked", "said"),
+    [
+        ("path='a', conflate='sometimes'", "conflate", "use 'replace', 'off' or 'merge"),
+        ("path='a', conflate='merge(bits)'", "conflate", "no merge 'bits'"),
+        ("path='a', ttl='soon'", "ttl", "use a time"),
+        ("path='a/{x}'", "path", "needs attribute 'x'"),
+        ("path='a//b'", "path", "an empty segment"),
+        ("path='a', kind='table', conflate='merge(sum)', key='{k}'", "conflate", "has none"),
+    ],
+)
+def test_what_no_topic_can_keep_is_marked(options, marked, said):
+    text = f"@sink(type='topic', {options}) define stream S (k string);"
+    (problem,) = end_problems(compile_app(text).app, text)
+    assert said in problem.message
+    start = problem.span.column - 1
+    assert text[start : start + problem.span.length] == marked
+
+
+def test_a_merge_of_ones_own_is_known_and_held_to_its_word():
+    text = "@sink(type='topic', path='a', conflate='merge(own)') define stream S (k int);"
+    app = compile_app(text).app
+    good = Merge("own", operator.or_, commutative=True, idempotent=True, samples=(1, 2, 7))
+    assert end_problems(app, text, (good,)) == ()
+    bad = Merge("own", operator.sub, samples=(1, 2, 7))
+    (problem,) = end_problems(app, text, (bad,))
+    assert "not associative" in problem.message

@@ -2,7 +2,7 @@ import textwrap
 
 import pytest
 
-from edgewise.errors import SetupError
+from edgewise.errors import AppError, SetupError
 from edgewise.node import apps, extensions
 
 MINE = """
@@ -37,6 +37,24 @@ def test_a_file_brings_all_that_it_defines(mine):
     assert [p.name for p in found.procedures] == ["my:nth"]
 
 
+def test_merges_come_the_same_way(tmp_path):
+    path = tmp_path / "merges_for_tests.py"
+    path.write_text(
+        "import operator\nfrom edgewise.edge.merge import Merge\n"
+        "bits = Merge('bits', operator.or_, idempotent=True, samples=(1, 2, 7))\n"
+    )
+    assert [m.name for m in extensions.find([str(path)]).merges] == ["bits"]
+    app = tmp_path / "a.siddhi"
+    app.write_text(
+        "define stream S (k string, v int);\n"
+        "@sink(type='topic', path='a/{k}', conflate='merge(bits(v))')\n"
+        "define stream O (k string, v int);\nfrom S select k, v insert into O;\n"
+    )
+    assert [m.name for m in apps.load(app, [str(path)]).merges] == ["bits"]
+    with pytest.raises(AppError, match="no merge 'bits'"):
+        apps.load(app)
+
+
 def test_a_name_brings_that_one(mine):
     found = extensions.find([f"{mine}:twice"])
     assert "my:twice" in found.functions
@@ -68,7 +86,7 @@ def test_an_installed_package_brings_its_own(mine, monkeypatch):
         ("no_such_module_here", "cannot load 'no_such_module_here': ModuleNotFoundError"),
         ("none.py", "cannot load 'none.py': FileNotFoundError"),
         ("json:nothing", "'json' has no 'nothing'"),
-        ("json", "no function and no procedure there"),
+        ("json", "no function, procedure or merge there"),
         ("edgewise.plan.functions:AGGREGATES", "is an aggregate, and those are built in"),
     ],
 )

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from edgewise.edge.server import Edge, Publication
-from edgewise.edge.sink import TopicSink
-from edgewise.errors import EdgewiseError, SetupError
+from edgewise.edge.sink import TopicSink, demand_attributes
+from edgewise.errors import EdgewiseError
 from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, from_arrow
 from edgewise.event.event import Kind
 from edgewise.event.types import AttrType
@@ -123,12 +123,7 @@ class Rows:
         self._sink = sink
         self._names = stream.names
         self._objects = [i for i, a in enumerate(stream.attributes) if a.type is AttrType.OBJECT]
-        missing = [name for name in sink.attributes if name not in stream.names]
-        if missing:
-            raise SetupError(
-                f"the topic '{sink.path}' needs attribute '{missing[0]}', which {stream.name} "
-                f"does not have; it has {', '.join(stream.names)}"
-            )
+        demand_attributes(sink, stream)
 
     def publications(self, batch: LogBatch, epoch: int) -> Iterator[Publication]:
         """Current rows only: an expired row leaves a window, it is no news for a viewer."""

@@ -44,7 +44,9 @@ def _same(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """`lift` prepares one value, `merge` joins two, `show` is what the client gets."""
+    """`lift` prepares one value, `merge` joins two, `show` is what the client gets; `samples` are
+    values to check the laws with.
+    """
 
     name: str
     merge: Op
@@ -53,6 +55,7 @@ class Merge:
     inverse: Op | None = None  # inverse(merge(a, b), a) == b
     lift: Callable[[Any], Any] = _same
     show: Callable[[Any], Any] = _same
+    samples: tuple[Any, ...] = ()
 
 
 def _union(a: list[Any], b: list[Any]) -> list[Any]:
@@ -115,13 +118,14 @@ class Merges:
         self._known = dict(STOCK)
         self._parsed: dict[str, Merge] = {}
 
-    def register(self, merge: Merge, samples: Iterable[Any]) -> None:
-        """Refuses a merge whose declared laws fail on the samples."""
+    def register(self, merge: Merge, samples: Iterable[Any] = ()) -> None:
+        """Refuses a merge whose declared laws fail on the samples, these and its own."""
         if not re.fullmatch(r"[a-z]\w*", merge.name):
             raise SetupError(f"'{merge.name}' is no name for a merge: use letters and digits")
         if merge.name in STOCK:
             raise SetupError(f"merge '{merge.name}' is a stock merge; choose another name")
-        check_laws(merge, tuple(itertools.islice(samples, SAMPLES_MAX)))
+        every = itertools.chain(merge.samples, samples)
+        check_laws(merge, tuple(itertools.islice(every, SAMPLES_MAX)))
         self._known[merge.name] = merge
 
     def of(self, conflate: str) -> Merge | None:

@@ -217,7 +217,7 @@ class Edge:
             raise ProtocolError(Code.NOT_FOUND, f"no session '{session}'")
         return await self._calls.ask(carrier.session, path, body)
 
-    def register_merge(self, merge: Merge, samples: Iterable[Any]) -> None:
+    def register_merge(self, merge: Merge, samples: Iterable[Any] = ()) -> None:
         """A merge for `conflate='merge(name)'`; refused when its declared laws do not hold."""
         self.fanout.merges.register(merge, samples)
 

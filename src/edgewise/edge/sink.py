@@ -19,6 +19,7 @@ from typing import Any
 
 from edgewise.edge.topics import SERIES_KEEP, Policy
 from edgewise.errors import SetupError
+from edgewise.event.schema import Schema
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_path
 
@@ -100,6 +101,16 @@ class TopicSink:
 
     def path_of(self, row: Mapping[str, Any]) -> str:
         return _HOLE.sub(lambda hole: segment(row[hole[1]]), self.path)
+
+
+def demand_attributes(sink: TopicSink, stream: Schema) -> None:
+    """SetupError when the topics need an attribute that the stream does not have."""
+    absent = [name for name in sink.attributes if name not in stream.names]
+    if absent:
+        raise SetupError(
+            f"the topic '{sink.path}' needs attribute '{absent[0]}', which {stream.name} "
+            f"does not have; it has {', '.join(stream.names)}"
+        )
 
 
 def segment(value: Any) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
 
 import uvloop
 
@@ -24,22 +23,19 @@ from edgewise.node.layout import Layout
 from edgewise.node.merges import register_aggregates
 from edgewise.node.serve import NodeConfig
 from edgewise.node.terminal import Steps
-from edgewise.plan.nodes import App
 
 LOOK_EVERY_S = 1.0
 
 
-def feeds(edge: Edge, app: App, config: NodeConfig) -> Iterator[Feed]:
-    """One for each stream that is shown; they wait for `start`."""
-    layout = Layout(config.data, Homes.of(config.homes, app))
-    for stream, sink in Ends.of(app).topics:
-        yield Feed(edge, PatientReader(open_reader(layout.place(stream))), sink)
-
-
-def new_edge(config: NodeConfig) -> Edge:
+def fed_edge(config: NodeConfig) -> tuple[Edge, list[Feed]]:
+    """An edge and a feed for each stream that it shows; neither is started."""
+    loaded = apps.load(config.app, config.functions)
     edge = Edge(config.edge_config())
-    register_aggregates(edge.fanout.merges)
-    return edge
+    register_aggregates(edge.fanout.merges, loaded.merges)
+    layout = Layout(config.data, Homes.of(config.homes, loaded.app))
+    topics = Ends.of(loaded.app, loaded.merges).topics
+    readers = (PatientReader(open_reader(layout.place(stream))) for stream, _ in topics)
+    return edge, [Feed(edge, r, sink) for r, (_, sink) in zip(readers, topics, strict=True)]
 
 
 def serve(config: NodeConfig) -> None:
@@ -51,9 +47,7 @@ async def _serve(config: NodeConfig) -> None:
     steps, stop = Steps(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    app = apps.load(config.app, config.functions).app
-    edge = new_edge(config)
-    fed = list(feeds(edge, app, config))
+    edge, fed = fed_edge(config)
     await edge.take_in()
     for feed in fed:
         feed.start()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.edge.merge import Merge
 from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
 from edgewise.lang.compiler import Compiled
@@ -14,7 +15,7 @@ from edgewise.node import extensions
 from edgewise.node.defaults import default_problems
 from edgewise.node.end_problems import end_problems
 from edgewise.node.recovery import problems
-from edgewise.plan.nodes import Annotation, App
+from edgewise.plan.nodes import App
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class LoadedApp:
     text: str
     file: str
     warnings: tuple[Problem, ...]
+    merges: tuple[Merge, ...] = ()  # the user's own
 
 
 def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
@@ -36,26 +38,28 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
         raise SetupError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
-    compiled = _compiled(text, path, tuple(functions))
+    compiled, merges = _compiled(text, path, tuple(functions))
     app = compiled.app
-    if broken := (*problems(app), *end_problems(app, text), *default_problems(app, text)):
+    ends = end_problems(app, text, merges)
+    if broken := (*problems(app), *ends, *default_problems(app, text)):
         raise AppError(broken, text, str(path))
-    return LoadedApp(app, text, str(path), compiled.warnings)
+    return LoadedApp(app, text, str(path), compiled.warnings, merges)
 
 
-def _compiled(text: str, path: Path, functions: tuple[str, ...]) -> Compiled:
+def _compiled(
+    text: str, path: Path, functions: tuple[str, ...]
+) -> tuple[Compiled, tuple[Merge, ...]]:
     """Installed packages are only asked where something is missing: most apps need none."""
     added = extensions.find(functions)
     try:
-        return compile_app(text, str(path), dict(os.environ), added.functions, added.procedures)
+        return _compile(text, path, added), added.merges
     except AppError:
         installed = extensions.installed()
         if not installed:
             raise
     added = extensions.find((*installed, *functions))
+    return _compile(text, path, added), added.merges
+
+
+def _compile(text: str, path: Path, added: extensions.Extensions) -> Compiled:
     return compile_app(text, str(path), dict(os.environ), added.functions, added.procedures)
-
-
-def options(annotation: Annotation) -> dict[str, str]:
-    """The pairs of an annotation as plain options; keys are case-insensitive."""
-    return {key.lower(): value for key, value in annotation.pairs if key}

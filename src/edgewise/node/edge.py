@@ -19,8 +19,7 @@ from edgewise.edge.collector import calm
 from edgewise.edge.passing import Passing
 from edgewise.edge.siblings import Limb
 from edgewise.errors import EdgewiseError
-from edgewise.node import apps
-from edgewise.node.alone import feeds, new_edge
+from edgewise.node.alone import fed_edge
 from edgewise.node.children import end_with_parent
 from edgewise.node.edges import HEAD_SOCKET
 from edgewise.node.serve import NodeConfig
@@ -63,6 +62,7 @@ def _config(arguments: argparse.Namespace) -> NodeConfig:
         edge_host=arguments.host,
         edge_port=arguments.port,
         homes=tuple(arguments.log),
+        functions=tuple(arguments.functions),
         assets=tuple((prefix, Path(directory)) for prefix, directory in arguments.asset),
         jwt_key=arguments.jwt_key,
         origins=tuple(arguments.origin),
@@ -72,10 +72,8 @@ def _config(arguments: argparse.Namespace) -> NodeConfig:
 
 async def _serve(arguments: argparse.Namespace) -> None:
     config = _config(arguments)
-    app = apps.load(config.app, arguments.functions).app
-    edge = new_edge(config)
+    edge, fed = fed_edge(config)
     limb, passing = Limb(edge), Passing(edge, arguments.number, arguments.directory)
-    fed = list(feeds(edge, app, config))
     stopping = asyncio.create_task(_stopping(limb))
     await edge.take_in()
     await limb.start(arguments.directory / HEAD_SOCKET)

@@ -1,32 +1,37 @@
 """Sources and sinks that no door can keep, as problems with their place in the app's text.
 
 The plan does not carry the places of annotations: they are found again in the text, by the
-definition they stand before. The gateway is only loaded for apps that use it.
+definition they stand before. The gateway and the edge are only loaded for apps that use them.
 """
 
 from __future__ import annotations
 
 import re
 
-from edgewise.errors import Problem, Span
+from edgewise.edge.merge import Merge
+from edgewise.errors import Problem, ProtocolError, SetupError, Span
 from edgewise.plan.nodes import Annotation, App, Stream
 
 _KINDS = ("source", "sink")
 
 
-def end_problems(app: App, text: str) -> tuple[Problem, ...]:
-    """For `check` and everything that loads an app."""
-    found = [
+def end_problems(app: App, text: str, merges: tuple[Merge, ...] = ()) -> tuple[Problem, ...]:
+    """For `check` and everything that loads an app. `merges` are the user's own."""
+    every = [
         (stream, annotation, kind, number)
         for stream in app.streams
         for kind in _KINDS
         for number, annotation in enumerate(stream.annotated(kind))
-        if annotation.get("type") != "topic"
     ]
+    found = [end for end in every if end[1].get("type") != "topic"]
+    topics = [end for end in every if end[1].get("type") == "topic"]
     problems = tuple(
         problem
-        for stream, annotation, kind, number in found
-        if (problem := _problem(stream, annotation, kind, number, text)) is not None
+        for problem in (
+            *(_problem(*end, text) for end in found),
+            *(_topic_problem(s, a, number, text, merges) for s, a, _, number in topics),
+        )
+        if problem is not None
     )
     return problems or _disagreements(
         [(s, a) for s, a, kind, _ in found if kind == "source"], text
@@ -59,6 +64,24 @@ def _problem(
         check(stream.name, annotation, stream.schema)
     except BadSpec as bad:
         return Problem(place_of(text, stream.name, kind, number, bad.option), str(bad))
+    return None
+
+
+def _topic_problem(
+    stream: Stream, annotation: Annotation, number: int, text: str, merges: tuple[Merge, ...]
+) -> Problem | None:
+    from edgewise.edge.sink import demand_attributes
+    from edgewise.node.topics import topic_sink
+
+    try:
+        demand_attributes(topic_sink(annotation, merges), stream.schema)
+    except (SetupError, ProtocolError) as bad:
+        # What the edge says about an option begins with its name.
+        why = bad.reason if isinstance(bad, ProtocolError) else str(bad)
+        named = re.match(r"(\w+)='", why)
+        about = "conflate" if "merge '" in why else "path"
+        option = named[1] if named else about
+        return Problem(place_of(text, stream.name, "sink", number, option), why)
     return None
 
 

@@ -1,7 +1,7 @@
-"""Functions and procedures of the user's own, found by name: nothing in the compiler is touched.
+"""Functions, procedures and merges of the user's own, found by name: nothing else is touched.
 
 A name is `package.module`, `package.module:attribute` or `file.py[:attribute]`. Without an
-attribute every `Function` and every `Procedure` that the module defines is taken. Installed
+attribute every `Function`, `Procedure` and `Merge` that the module defines is taken. Installed
 packages bring theirs along with an entry point in the group `edgewise.functions`.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from edgewise.edge.merge import Merge
 from edgewise.errors import SetupError
 from edgewise.plan.functions import FUNCTIONS, Function, FunctionTable
 from edgewise.plan.procedures import Procedure
@@ -26,6 +27,7 @@ GROUP = "edgewise.functions"
 class Extensions:
     functions: FunctionTable
     procedures: tuple[Procedure, ...]
+    merges: tuple[Merge, ...] = ()
 
 
 def installed() -> tuple[str, ...]:
@@ -39,17 +41,20 @@ def find(names: Iterable[str] = ()) -> Extensions:
     """What these names add; SetupError where one gives nothing."""
     rows: list[Function] = []
     procedures: list[Procedure] = []
+    merges: list[Merge] = []
     for name in names:
         for thing in _things(name):
             if isinstance(thing, Function):
                 rows.append(thing)
+            elif isinstance(thing, Merge):
+                merges.append(thing)
             else:
                 procedures.append(thing)
     functions = FUNCTIONS.with_(*rows) if rows else FUNCTIONS
-    return Extensions(functions, tuple(procedures))
+    return Extensions(functions, tuple(procedures), tuple(merges))
 
 
-def _things(name: str) -> list[Function | Procedure]:
+def _things(name: str) -> list[Function | Procedure | Merge]:
     place, _, attribute = name.partition(":")
     module = _module(place, name)
     if attribute and not hasattr(module, attribute):
@@ -58,8 +63,9 @@ def _things(name: str) -> list[Function | Procedure]:
     found = list(_flat(chosen))
     if not found:
         raise SetupError(
-            f"--functions {name}: no function and no procedure there; make one with "
-            "edgewise.plan.functions.scalar(...), or a class of edgewise.plan.procedures.Procedure"
+            f"--functions {name}: no function, procedure or merge there; make one with "
+            "edgewise.plan.functions.scalar(...), a class of edgewise.plan.procedures.Procedure, "
+            "or edgewise.edge.merge.Merge(...)"
         )
     for thing in found:
         if isinstance(thing, Function) and thing.aggregate:
@@ -79,9 +85,9 @@ def _own(module: ModuleType) -> list[object]:
     ]
 
 
-def _flat(things: Iterable[object]) -> Iterator[Function | Procedure]:
+def _flat(things: Iterable[object]) -> Iterator[Function | Procedure | Merge]:
     for thing in things:
-        if isinstance(thing, Function | Procedure):
+        if isinstance(thing, Function | Procedure | Merge):
             yield thing
         elif isinstance(thing, type) and issubclass(thing, Procedure) and thing.name:
             yield thing()

@@ -1,14 +1,17 @@
 """Aggregates of `eep` as merges of the edge: `conflate='merge(mean)'`.
 
 The two rooms are strangers; the node knows both. A merge keeps its state as long as its topic
-lives, so only aggregates whose state does not grow are here by name. One of your own:
+lives, so only aggregates whose state does not grow are here by name. One of your own, in a file
+for `--functions`:
 
-    edge.register_merge(merge_of("spread", Composite(low=Min(), high=Max())), (1, 2.5, -3))
+    spread = merge_of("spread", Composite(low=Min(), high=Max()), samples=(1, 2.5, -3))
+    bits = Merge("bits", operator.or_, commutative=True, idempotent=True, samples=(1, 2, 7))
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from edgewise.edge.merge import Merge, Merges
 from edgewise.eep import Aggregate, Count, Mean, StdDev, Variance
@@ -23,7 +26,13 @@ AGGREGATES: Mapping[str, Aggregate] = {
 }
 
 
-def merge_of(name: str, aggregate: Aggregate, *, commutative: bool = True) -> Merge:
+def merge_of(
+    name: str,
+    aggregate: Aggregate,
+    *,
+    commutative: bool = True,
+    samples: tuple[Any, ...] = (),
+) -> Merge:
     """What a client gets is the aggregate over all values since its last update."""
     empty = aggregate.init()
     return Merge(
@@ -32,11 +41,14 @@ def merge_of(name: str, aggregate: Aggregate, *, commutative: bool = True) -> Me
         commutative=commutative,
         lift=lambda value: aggregate.accumulate(empty, value),
         show=aggregate.emit,
+        samples=samples,
     )
 
 
-def register_aggregates(merges: Merges) -> Merges:
-    """Each is held against its laws, as any merge is."""
+def register_aggregates(merges: Merges, own: Iterable[Merge] = ()) -> Merges:
+    """Those here and the user's own; each is held against its laws."""
     for name, aggregate in AGGREGATES.items():
         merges.register(merge_of(name, aggregate), SAMPLES)
+    for merge in own:
+        merges.register(merge)
     return merges

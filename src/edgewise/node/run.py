@@ -49,7 +49,7 @@ class Node:
         self.config = config
         self.steps = Steps()
         self.loaded = apps.load(config.app, config.functions)
-        Ends.of(self.loaded.app)  # said now, not when the lease is won
+        Ends.of(self.loaded.app, self.loaded.merges)  # said now, not when the lease is won
         self._when_serving = when_serving
         self._serving: Serving | None = None
         self._stop = asyncio.Event()

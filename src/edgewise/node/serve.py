@@ -126,7 +126,7 @@ class Serving:
     def __init__(self, config: NodeConfig, loaded: apps.LoadedApp, steps: Steps) -> None:
         self.config = config
         self.app = loaded.app
-        self.ends = Ends.of(loaded.app)
+        self.ends = Ends.of(loaded.app, loaded.merges)
         self.steps = steps
         self.layout = Layout(config.data, Homes.of(config.homes, loaded.app))
         self.writers: dict[str, LogWriter] = {}
@@ -134,7 +134,7 @@ class Serving:
         config.validate()
         self.archiver = Archiver(config.archive, self.layout.directories(loaded.app))
         self.edge = Edge(config.edge_config())
-        register_aggregates(self.edge.fanout.merges)
+        register_aggregates(self.edge.fanout.merges, loaded.merges)
         self.watch = Watch()
         self._edges = EdgeProcesses(self.edge, config.edge_processes, steps)
         self.feeds: list[Feed] = []
@@ -178,7 +178,7 @@ class Serving:
 
         Nothing is lost: what comes while the engine starts again waits in the log.
         """
-        ends = Ends.of(loaded.app)
+        ends = Ends.of(loaded.app, loaded.merges)
         if why := unlike((self.app, self.ends), (loaded.app, ends), self.config.engine):
             raise SetupError(why)
         known = {s.name for s in self.app.streams}
