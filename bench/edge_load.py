@@ -20,6 +20,7 @@ from bench.edge_peers import DIGITS, MARK, Peer, payload
 CHUNK = 256 * 1024
 SETTLE_S = 0.3
 HANDSHAKES = 64  # at once
+QUIET_S, DRAIN_S = 0.2, 5.0  # nothing for so long: done; but no longer than that
 SATURATED = 0.8  # of what is due; below it a peer has shown what it can do
 
 
@@ -151,6 +152,7 @@ class Crowd:
         self._selector = selectors.DefaultSelector()
         self._publisher = peer.connect()
         self._publisher.setblocking(False)
+        self._rest = b""
 
     def grow(self, total: int) -> None:
         # Many at once: Mosquitto answers a handshake only after a tenth of a second.
@@ -175,7 +177,7 @@ class Crowd:
         counts = [c.messages for c in alive] or [0]
         ages = [a for c in alive for a in c.ages]
         total, wire = sum(counts), sum(c.size for c in alive)
-        return Step(
+        step = Step(
             len(self.clients),
             sent * len(self.clients) / took,
             total / took,
@@ -186,28 +188,42 @@ class Crowd:
             total * size / wire if wire else 0.0,
             cpu / max(1, total) * 1e6,
         )
+        self._drain()
+        return step
 
     def close(self) -> None:
         for client in self.clients:
             client.sock.close()
         self._publisher.close()
 
+    def _drain(self) -> None:
+        """What a server still has to send must not burden whoever is measured next."""
+        end = time.monotonic() + DRAIN_S
+        while self._selector.select(QUIET_S) and time.monotonic() < end:
+            self._read(0)
+            self._publish()
+            self._swallow()
+
     def _cpu_s(self) -> float:
         return sum(map(cpu_s, self.peer.pids))
 
     def _spin(self, seconds: float, per_s: int, size: int) -> int:
-        start, sent, rest = time.monotonic(), 0, b""
+        start, sent = time.monotonic(), 0
         while (passed := time.monotonic() - start) < seconds:
             due = int(passed * per_s)
             for _ in range(due - sent):
-                rest += self.peer.publish(payload(size))
+                self._rest += self.peer.publish(payload(size))
             sent = max(sent, due)
-            if rest:
-                with contextlib.suppress(BlockingIOError):
-                    rest = rest[self._publisher.send(rest) :]
+            self._publish()
             self._read(0.002)
             self._swallow()
         return sent
+
+    def _publish(self) -> None:
+        """What a server does not take now is kept: half a frame would end the connection."""
+        if self._rest:
+            with contextlib.suppress(BlockingIOError):
+                self._rest = self._rest[self._publisher.send(self._rest) :]
 
     def _swallow(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -268,6 +268,23 @@ def test_silence_expires_topics_by_the_sweep():
     with_edge(scenario, sweep_ms=10)
 
 
+def test_the_edge_tells_about_groups_of_topics_to_whoever_wants_it(monkeypatch):
+    monkeypatch.setattr(server, "TELL_MS", 1)
+
+    async def scenario(edge, port):
+        put(edge, "fx/eur", {"v": 1})
+        async with connect(f"ws://127.0.0.1:{port}/ws") as socket:
+            peer = Peer(socket)
+            await peer.say(frames.Hello(1), frames.Subscribe(1, "fx/#"))
+            await peer.say(frames.Subscribe(2, "$sys/topics/fx"))
+            while (update := await peer.update()).path != "$sys/topics/fx":
+                pass
+            assert update.value["topics"] == 1
+            assert update.value["updates"] == 1
+
+    with_edge(scenario, sweep_ms=10)
+
+
 def test_a_look_at_many_sessions_is_cut_in_slices(monkeypatch):
     """Whoever speaks meanwhile does not wait for it, and nobody is left out."""
     monkeypatch.setattr(server, "SWEEP_SLICE", 2)

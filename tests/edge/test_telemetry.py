@@ -37,10 +37,22 @@ def test_groups_are_bounded():
     assert len(telemetry.ages) == GROUPS_MAX + 1
     tree = TopicTree(1000)
     for i in range(2 * GROUPS_MAX):
-        tree.create(f"g{i}/x", Policy()).sent_updates = 1
+        tree.create(f"g{i}/x", Policy()).group.updates += 1
+        tree.remove(f"g{i}/x")
     lines = [line for line in telemetry.lines(tree) if "topic_updates_total{" in line]
     assert len(lines) == GROUPS_MAX + 1
     assert lines[0].endswith(f" {GROUPS_MAX}")
+
+
+def test_a_group_of_topics_is_told_with_its_ages():
+    telemetry, tree = Telemetry(), TopicTree(10)
+    group = tree.create("fx/eur", Policy()).group
+    assert tree.create("fx/usd", Policy()).group is group
+    group.updates, group.conflated = 5, 3
+    telemetry.age("fx", 30_000)
+    told = telemetry.group_record(group)
+    assert (told["topics"], told["updates"], told["conflated"]) == (2, 5, 3)
+    assert 20 <= told["age_p50_ms"] <= 50
 
 
 def test_labels_cannot_break_the_format():

@@ -198,6 +198,7 @@ class Outbox:
             return
         if topic.alias in self._pending or slot.waits:
             self.conflated += 1
+            topic.group.conflated += 1
             return
         slot.since_us = change.at_us
         if merge is not None and slot.sent is not None:
@@ -378,8 +379,9 @@ class Outbox:
 
     def _sent(self, slot: Slot, held: Change, size: int, count: int) -> None:
         topic = slot.topic
-        topic.sent_updates += count
-        topic.sent_bytes += size
+        group = topic.group
+        group.updates += count
+        group.bytes += size
         self.bytes_sent += size
         before = self.updates_sent
         self.updates_sent = updates = before + count
@@ -391,7 +393,7 @@ class Outbox:
             )
         ):
             # First sight of a topic says how old its value is, not how long we took.
-            self._samples.append((updates, held.at_us, topic.segments[0]))
+            self._samples.append((updates, held.at_us, group.name))
         slot.sent = held
 
     def _frame(self, slot: Slot, change: Change | None, held: Change) -> bytes:

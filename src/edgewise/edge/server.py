@@ -353,6 +353,9 @@ class Edge:
         figures = self.telemetry.look(asdict(self.stats), now)
         tell = partial(self.fanout.publish, now_us=now, offset=now, at_us=now, policy=SYSTEM_TOPIC)
         tell("$sys/edge", figures)
+        for group in list(self.fanout.tree.groups.values()):
+            if self.fanout.wanted(("$sys", "topics", group.name)):
+                tell(f"$sys/topics/{group.name}", self.telemetry.group_record(group))
         if self.fanout.wanted(("$sys", "sessions", "0")):
             for i, carrier in enumerate(
                 itertools.islice(self.carriers.values(), SESSIONS_TOLD_MAX)

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgewise.edge.session import Session
-from edgewise.edge.topics import TopicTree
+from edgewise.edge.topics import GROUPS_MAX, OTHERS, Group, TopicTree
 
 BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000)
-GROUPS_MAX = 64  # further groups share one histogram
-OTHERS = "(others)"
 
 
 class Histogram:
@@ -87,10 +85,24 @@ class Telemetry:
                 yield f'{name}_bucket{{{label},le="{edge}"}} {seen}'
             yield f"{name}_sum{{{label}}} {histogram.total_ms / 1000:.6f}"
             yield f"{name}_count{{{label}}} {histogram.count}"
-        for what, groups in _by_group(tree).items():
+        groups = sorted(tree.groups.items())
+        for what in ("updates", "bytes", "conflated"):
             yield f"# TYPE edgewise_edge_topic_{what}_total counter"
-            for group, value in sorted(groups.items()):
-                yield f'edgewise_edge_topic_{what}_total{{topic="{_escaped(group)}"}} {value}'
+            for first, counted in groups:
+                label = f'topic="{_escaped(first)}"'
+                yield f"edgewise_edge_topic_{what}_total{{{label}}} {getattr(counted, what)}"
+
+    def group_record(self, group: Group) -> dict[str, Any]:
+        """Topics with one first segment as a `$sys/topics` value."""
+        ages = self.ages.get(group.name) or Histogram()
+        return {
+            "topics": group.topics,
+            "updates": group.updates,
+            "bytes": group.bytes,
+            "conflated": group.conflated,
+            "age_p50_ms": round(ages.quantile(0.5), 1),
+            "age_p99_ms": round(ages.quantile(0.99), 1),
+        }
 
 
 def session_record(session: Session, below: int, now_us: int) -> dict[str, Any]:
@@ -112,18 +124,6 @@ def session_record(session: Session, below: int, now_us: int) -> dict[str, Any]:
         "age_ms": round(session.age_us / 1000, 1),
         "since_us": session.opened_us,
     }
-
-
-def _by_group(tree: TopicTree) -> dict[str, dict[str, int]]:
-    updates: dict[str, int] = {}
-    sizes: dict[str, int] = {}
-    for topic in tree:
-        group = topic.segments[0]
-        if group not in updates and len(updates) >= GROUPS_MAX:
-            group = OTHERS
-        updates[group] = updates.get(group, 0) + topic.sent_updates
-        sizes[group] = sizes.get(group, 0) + topic.sent_bytes
-    return {"updates": updates, "bytes": sizes}
 
 
 def _escaped(text: str) -> str:

@@ -20,6 +20,8 @@ from edgewise.wire.paths import parse_path
 
 SERIES_KEEP = 100  # entries of a series that does not say
 SIZE_GUESS = 64  # bytes of a frame nobody has seen yet
+GROUPS_MAX = 64  # further groups are counted as one
+OTHERS = "(others)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,19 @@ def compose(policy: Policy, before: Any, value: Any, at_us: int, key: str) -> An
     return value
 
 
+class Group:
+    """What was sent of all topics with the same first segment, also of those that are gone."""
+
+    __slots__ = ("bytes", "conflated", "name", "topics", "updates")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.topics = 0  # now
+        self.updates = 0
+        self.bytes = 0
+        self.conflated = 0
+
+
 class Topic:
     """A path with a current value. `slots` are the sessions that see it.
 
@@ -112,6 +127,7 @@ class Topic:
         "conflatable",
         "deadline_us",
         "folds",
+        "group",
         "head",
         "history",
         "keep",
@@ -120,8 +136,6 @@ class Topic:
         "policy",
         "replays",
         "segments",
-        "sent_bytes",
-        "sent_updates",
         "shared",
         "size",
         "slots",
@@ -137,7 +151,10 @@ class Topic:
         segments: tuple[str, ...],
         policy: Policy,
         merge: Merge | None = None,
+        *,
+        group: Group,
     ) -> None:
+        self.group = group
         self.alias = alias
         self.path = path
         self.segments = segments
@@ -155,8 +172,6 @@ class Topic:
         self.history: deque[Change] = deque()
         self.whole_from = -1
         self.size = SIZE_GUESS  # of the last frame; the scheduler's estimate of the next
-        self.sent_updates = 0
-        self.sent_bytes = 0
         self.stale_us = 0
         self.deadline_us = 0
         self.armed_us = 0  # the one entry of the deadline heap that counts
@@ -231,6 +246,7 @@ class TopicTree:
         self._root = _Branch()
         self._topics: dict[str, Topic] = {}
         self._topics_max = topics_max
+        self.groups: dict[str, Group] = {}
         self._alias = 0
         self._deadlines: list[tuple[int, str]] = []
 
@@ -253,14 +269,17 @@ class TopicTree:
         for segment in segments:
             branch = branch.children.setdefault(segment, _Branch())
         self._alias += 1
-        topic = branch.topic = Topic(self._alias, path, segments, policy, merge)
+        group = self._group(segments[0])
+        topic = branch.topic = Topic(self._alias, path, segments, policy, merge, group=group)
         self._topics[path] = topic
+        group.topics += 1
         return topic
 
     def remove(self, path: str) -> Topic | None:
         topic = self._topics.pop(path, None)
         if topic is None:
             return None
+        topic.group.topics -= 1
         trail = [self._root]
         for segment in topic.segments:
             trail.append(trail[-1].children[segment])
@@ -271,6 +290,11 @@ class TopicTree:
                 break
             del trail[depth - 1].children[topic.segments[depth - 1]]
         return topic
+
+    def _group(self, name: str) -> Group:
+        if name not in self.groups and len(self.groups) >= GROUPS_MAX:
+            name = OTHERS
+        return self.groups.setdefault(name, Group(name))
 
     def select(self, selector: tuple[str, ...]) -> Iterator[Topic]:
         """Every topic a parsed selector names."""
