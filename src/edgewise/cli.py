@@ -323,11 +323,11 @@ def _explain(arguments: argparse.Namespace) -> None:
     app = apps.load(arguments.app, arguments.functions).app
     if arguments.code:
         from edgewise.engines.kernel import compile_kernel
-        from edgewise.plan.rules.keys import split
+        from edgewise.plan.rules.chain import staged
         from edgewise.plan.rules.order import rewrite
 
         app = rewrite(app)
-        for fragment in split(app):
+        for fragment in staged(app):
             print(f"# fragment {fragment.name}\n{compile_kernel(app, fragment).source}")
         return
     from edgewise.node.recovery import notes

@@ -1,5 +1,6 @@
 """Every row somebody wants is fed to exactly one partition, in order."""
 
+import dataclasses
 import itertools
 import tempfile
 from contextlib import closing
@@ -17,6 +18,7 @@ from edgewise.event.arrow import record_batch
 from edgewise.event.event import Kind
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
+from edgewise.plan.fragments import Fragment
 from edgewise.plan.rules.keys import split
 
 TWO = """
@@ -105,6 +107,12 @@ def test_stretches_cover_the_rows_and_cut_no_chunk(more, parts):
     for (_, end), (start, _) in itertools.pairwise(ends):
         assert end == start
         assert end["S"] == count or not more[end["S"] - 1]
+
+
+def test_who_reads_nothing_is_fed_nothing():
+    work = job(ONE)
+    nobody = dataclasses.replace(work, fragment=Fragment("f", (), ()))
+    assert wanted(table([(0, "a", 7)]), nobody).num_rows == 0
 
 
 @pytest.mark.parametrize("parts", [1, 3])

@@ -27,7 +27,7 @@ def test_every_query_and_stream_is_drawn_inside_the_picture():
     svg = drawn(APP)
     _, _, width, height = (int(n) for n in svg.get("viewBox").split())
     cards, pills = boxes(svg, "card"), boxes(svg, "pill")
-    assert (len(cards), len(pills)) == (3, 4)
+    assert (len(cards), len(pills)) == (3, 5)  # the stream between two stages at both ends
     for x, y, w, h in cards + pills:
         assert 0 <= x < x + w <= width
         assert 0 <= y < y + h <= height

@@ -67,7 +67,7 @@ class Job:
     version: int  # the batch id: state version - 1 goes in, this version comes out
     clock: int  # the app's time at the end of the batch
     state_root: str
-    streams: tuple[str, ...]  # what `_stream` counts: all inputs of the app
+    streams: tuple[str, ...]  # what `_stream` counts: inputs of the app, then those of its stages
     taps: tuple[str, ...] = ()  # queries whose own rows are wanted too, as the stream `@name`
     start: int | None = None  # when the app began: absence counts from there
     reads: Mapping[str, tuple[str, ...]] = field(

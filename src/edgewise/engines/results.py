@@ -72,9 +72,14 @@ class Made:
     def ordered(self) -> Iterator[tuple[str, Any]]:
         """Per stream one table in order, without the places."""
         for stream, tables in self.rows.items():
-            table = pa.concat_tables(tables)
+            table = in_order(pa.concat_tables(tables))
             if table.num_rows:
-                yield stream, in_order(table).drop_columns(ORDER)
+                yield stream, table.drop_columns(ORDER)
+
+    def placed(self, stream: str, schema: Schema) -> Any:
+        """The rows of one stream in order, with their places."""
+        several = self.rows.get(stream)
+        return in_order(pa.concat_tables(several)) if several else placed(schema).empty_table()
 
 
 def merged(parts: Iterable[Made]) -> Made:

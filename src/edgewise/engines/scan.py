@@ -16,7 +16,9 @@ from edgewise.engines.asks import asked
 from edgewise.engines.host import Cut, Job
 from edgewise.engines.inputs import CLOCK, OFFSET, STREAM, Inputs, Offsets
 from edgewise.engines.keyspace import parts_of
+from edgewise.engines.results import ORDER
 from edgewise.event.arrow import AT, KIND, TS
+from edgewise.event.event import Kind
 from edgewise.plan.rules.native import prefix
 
 SYSTEM = (TS, AT, KIND, OFFSET, CLOCK, STREAM)
@@ -36,9 +38,15 @@ def wanted(table: Any, job: Job) -> Any:
         all_of_them &= matters is None
         mine = own if matters is None else own & matters
         chosen = mine if chosen is None else chosen | mine
-    if all_of_them and len(job.fragment.inputs) == len(job.streams):
+    logged, mine = {s.name for s in job.app.inputs}, set(job.fragment.inputs)
+    if all_of_them and mine and (mine >= logged or not mine & logged):
         return table.select(columns)
     return table.select(columns).filter(pc.scalar(False) if chosen is None else chosen)
+
+
+def fed(table: Any, job: Job, parts: int = 1, part: int = 0) -> list[Any]:
+    """What of a table one partition is fed, as record batches."""
+    return share(wanted(table, job), job, parts, part)
 
 
 def spread(table: Any, job: Job, parts: int) -> Iterator[list[Any]]:
@@ -69,6 +77,18 @@ def places(table: Any, job: Job, parts: int) -> Any:
         mine = pc.equal(table.column(STREAM), pa.scalar(index, pa.int32())).combine_chunks()
         found = own if found is None else pc.if_else(mine, own, found)
     return found
+
+
+def handed_on(rows: Any, job: Job) -> Any:
+    """Rows that a stage before has made, in order and with their places, as input."""
+    [stream] = job.fragment.inputs
+    index, count = job.streams.index(stream), rows.num_rows
+    names = [n for n in rows.column_names if n not in {*ORDER, TS, AT, KIND}]
+    columns = {name: rows.column(name) for name in (TS, AT, OFFSET, CLOCK)}
+    columns[KIND] = pa.repeat(pa.scalar(int(Kind.CURRENT), pa.int8()), count)
+    columns[STREAM] = pa.repeat(pa.scalar(index, pa.int32()), count)
+    columns |= {f"s{index}_{name}": rows.column(name) for name in names}
+    return pa.table(columns)
 
 
 def stretch(inputs: Inputs, cut: Cut, parts: int, part: int) -> tuple[Offsets, Offsets]:

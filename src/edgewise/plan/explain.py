@@ -21,7 +21,7 @@ from edgewise.plan.nodes import (
     streams_of,
 )
 from edgewise.plan.rules.bounds import Bound, bounds
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.chain import staged
 from edgewise.plan.rules.native import kernel_because, prefix
 from edgewise.plan.rules.order import rewrite
 from edgewise.plan.rules.projection import reads
@@ -89,7 +89,7 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
     held, partitions = bounds(app), {p.name: p for p in app.partitions}
     queries, streams = {q.name: q for q in app.queries}, {s.name: s for s in app.streams}
     fragments: list[FragmentOutline] = []
-    for fragment in split(app):
+    for fragment in staged(app):
         own = [queries[name] for name in fragment.queries]
         touched = (n for q in own for n in (*streams_of(q.input), q.output.target))
         names = dict.fromkeys((*fragment.inputs, *touched))

@@ -1,7 +1,7 @@
 """How a plan is carried out on Spark: its stages, their keys, their tasks, and why.
 
-A fragment is a stage: everything between two shuffles. Queries that feed each other share a
-fragment, so a chain whose queries have different keys runs on one task, and is said to.
+A fragment is a stage: everything between two shuffles. A chain whose queries have different keys
+is cut into several (`plan.rules.chain`); where it cannot be, it runs on one task, and is said to.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.chain import staged
 
 REAL_TIME = (
     "real-time mode does not fit: it takes sources and sinks of the JVM only, the log is a Python "
@@ -31,7 +31,7 @@ class Stage:
 
 
 def stages(app: App) -> tuple[Stage, ...]:
-    return tuple(_stage(app, fragment) for fragment in split(app))
+    return tuple(_stage(app, fragment) for fragment in staged(app))
 
 
 def stage_lines(app: App) -> list[str]:

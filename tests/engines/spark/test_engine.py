@@ -15,6 +15,7 @@ from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
 from edgewise.node.replay import _load, _until_let_go, merge, replay, rows_of
+from edgewise.plan.rules.chain import staged
 from edgewise.plan.rules.keys import split
 
 LOGINS = """
@@ -99,9 +100,31 @@ KEYED = (
         "from T join Seen on T.k == Seen.k select T.k as k, Seen.n as n insert into O;"
     ),
 )
+STAGED = (
+    (
+        "from S#window.time(1 sec) select k, v, sum(v) as n group by k insert into X; "
+        "from X#window.time(2 sec) select v, count() as n, k group by v insert into O;"
+    ),
+    (
+        "from S[v > 2] select k, v, p, max(p) as m group by v insert into X; "
+        "from X select k, v, sum(m) as m group by k insert all events into Y; "
+        "from Y#window.length(2) select count() as n, m insert into O;"
+    ),
+    (
+        "partition with (k of S) begin "
+        "from S#window.length(3) select k, v, sum(v) as n insert into X; end; "
+        "from every a=X[n > 5] -> b=X[v == a.v] within 3 sec select a.k as k, b.n as n "
+        "insert into O;"
+    ),
+    (
+        "from T#window.time(1 sec) select v, k, count() as c group by v insert into X; "
+        "from X[c > 1] select k, v * 2 as w insert into Y; "
+        "from Y#window.timeBatch(1 sec) select k, sum(w) as n group by k insert into O;"
+    ),
+)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(20))
 def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, seed):
     """In the driver, where small batches run: every batch by an engine that starts anew."""
     dice = random.Random(seed)
@@ -112,6 +135,9 @@ def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, se
         late = DEFINITIONS.replace("define", "@lateness('1 sec') define")
         text = late + KEYED[seed // 4 % 3]
         assert split(compile_app(text).app)[0].keyed
+    if seed >= 16:
+        text = DEFINITIONS + STAGED[seed - 16]
+        assert len(staged(compile_app(text).app)) > 1
     app = compile_app(text).app
     layout = Layout(tmp_path)
     _load(app, _until_let_go(app, events), layout)

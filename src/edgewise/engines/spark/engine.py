@@ -37,7 +37,7 @@ from edgewise.errors import SetupError
 from edgewise.log.api import LogWriter
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, OnDemandQuery
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.chain import staged
 from edgewise.plan.rules.order import rewrite
 from edgewise.plan.rules.projection import reads
 
@@ -79,7 +79,9 @@ class SparkApp:
         ship(app)
         self.spark = spark
         self.app = app = rewrite(app)
-        self.fragments = split(app)
+        self.fragments = staged(app)
+        read = dict.fromkeys(n for f in self.fragments for n in f.inputs)
+        self._between = tuple(n for n in read if n not in {s.name for s in app.inputs})
         self._reads = {f.name: reads(app, f) for f in self.fragments}
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
         self.inputs = Inputs(self.logs)
@@ -98,7 +100,7 @@ class SparkApp:
         self.progress = Progress(partitions=self.config.partitions)
         self._turn = threading.Lock()  # a batch or a question, one at a time
         self._version = self.checkpoint.committed(self.began)
-        prefixes = {name: f"s{i}_" for i, name in enumerate(self.logs)}
+        prefixes = {name: f"s{i}_" for i, name in enumerate((*self.logs, *self._between))}
         self._projections = {
             f.name: native.projections(app, f, prefixes)
             for f in self.fragments
@@ -193,10 +195,15 @@ class SparkApp:
             run = self._runner(frame, cut)
             read = time.monotonic()
             out: dict[str, list[Any]] = {}
+            between: dict[str, Any] = {}
             for fragment in self.fragments:
                 job = self._job(fragment, cut.batch_id, cut.clock)
-                made = run(job)
+                before = next((between[n] for n in fragment.inputs if n in between), None)
+                made = run(job) if before is None else self._go_on(job, before)
                 self.progress.tell(fragment.name, made)
+                for stream in self._between:
+                    if stream in {s.name for s in job.outputs}:
+                        between[stream] = made.placed(stream, self.app.stream(stream).schema)
                 for stream, rows in made.ordered():
                     out.setdefault(stream, []).append(rows)
             ran = time.monotonic()
@@ -221,7 +228,7 @@ class SparkApp:
             version=version,
             clock=clock,
             state_root=self.checkpoint.root(self.began, fragment.name),
-            streams=tuple(self.logs),
+            streams=(*self.logs, *self._between),
             taps=self.taps,
             start=self.start,
             reads=self._reads[fragment.name],
@@ -243,10 +250,22 @@ class SparkApp:
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
 
         def run(job: Job) -> Made:
-            parts = scan.spread(scan.wanted(table, job), job, self._parts(job.fragment))
-            return merged(run_part(job, part, rows) for part, rows in enumerate(parts))
+            return self._in_driver(table, job)
 
         return run
+
+    def _in_driver(self, table: Any, job: Job) -> Made:
+        shares = scan.spread(scan.wanted(table, job), job, self._parts(job.fragment))
+        return merged(run_part(job, part, rows) for part, rows in enumerate(shares))
+
+    def _go_on(self, job: Job, before: Any) -> Made:
+        """A further stage, over the rows of the one before."""
+        rows, parts = scan.handed_on(before, job), self._parts(job.fragment)
+        if rows.num_rows <= self.config.small_batch_rows:
+            return self._in_driver(rows, job)
+        if self._scans and parts <= stages.SCANS_MAX:
+            return stages.handed(self.spark, self._scan, rows, job, parts)
+        return stages.shuffled(self.spark.createDataFrame(rows), job, parts)
 
     def _by_tasks(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Made]:
         @functools.cache

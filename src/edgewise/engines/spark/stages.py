@@ -13,7 +13,8 @@ Three plans, all with the same rows:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -56,21 +57,43 @@ class Scan:
 
 def scanned(spark: SparkSession, source: Scan, cut: Cut, job: Job, parts: int) -> Made:
     """A task is one partition of the key space; without state, one stretch of the batch."""
-    inputs = Inputs(source.logs)
-    stateless = job.fragment.stateless
-    file = f"{source.staging}/{job.version}-{job.fragment.name}"
 
+    def read(part: int) -> list[Any]:
+        with closing(Inputs(source.logs)) as inputs:
+            if job.fragment.stateless:
+                start, end = scan.stretch(inputs, cut, parts, part)
+                clock = max(cut.clock_start, inputs.clock(start))
+                return scan.fed(inputs.table(start, end, clock), job)
+            whole = inputs.table(cut.start, cut.end, cut.clock_start)
+            return scan.fed(whole, job, parts, part)
+
+    return _in_tasks(spark, source, job, parts, read)
+
+
+def handed(spark: SparkSession, source: Scan, rows: Any, job: Job, parts: int) -> Made:
+    """The same over rows that a stage before has made; they wait in a file."""
+    file = source.staging / f"{job.version}-{job.fragment.inputs[0]}"
+    with pa.OSFile(str(file), "wb") as target, pa.ipc.new_file(target, rows.schema) as writer:
+        writer.write_table(rows)
+
+    def read(part: int) -> list[Any]:
+        table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
+        return scan.fed(table, job, parts, part)
+
+    try:
+        return _in_tasks(spark, source, job, parts, read)
+    finally:
+        file.unlink()
+
+
+def _in_tasks(
+    spark: SparkSession, source: Scan, job: Job, parts: int, read: Callable[[int], list[Any]]
+) -> Made:
     def body(numbers: Iterator[Any]) -> Iterator[Any]:
         deque(numbers, 0)  # a worker that has not read its input to the end is not used again
         part, attempt = _task()
-        if stateless:
-            start, end = scan.stretch(inputs, cut, parts, part)
-            clock = max(cut.clock_start, inputs.clock(start))
-            mine = scan.wanted(inputs.table(start, end, clock), job).to_batches()
-        else:
-            table = scan.wanted(inputs.table(cut.start, cut.end, cut.clock_start), job)
-            mine = scan.share(table, job, parts, part)
-        yield from pack(run_part(job, part, mine), f"{file}-{attempt}")
+        made = run_part(job, part, read(part))
+        yield from pack(made, f"{source.staging}/{job.version}-{attempt}")
 
     tasks = spark.range(0, parts, 1, parts)
     return unpack(tasks.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())

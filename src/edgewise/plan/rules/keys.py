@@ -19,7 +19,7 @@ select lists. Each query with state then says whether it can live with that:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -54,16 +54,20 @@ INNER_KEY = "@key"  # what an inner stream carries without selecting it
 Carried = dict[str, frozenset[str]]  # stream -> its attributes that are the key, unchanged
 
 
-def split(app: App) -> tuple[Fragment, ...]:
-    """The fragments of an app, in order of their first query."""
+def split(app: App, cuts: Collection[str] = ()) -> tuple[Fragment, ...]:
+    """The fragments of an app, in order of their first query.
+
+    Streams in `cuts` are inputs to those that read them, of a fragment of their own (`chain`).
+    """
+    known = [*app.inputs, *(s for s in app.streams if s.name in cuts)]
     around = _Around(
-        {stream.name: (place, stream) for place, stream in enumerate(app.inputs)},
+        {stream.name: (place, stream) for place, stream in enumerate(known)},
         frozenset(s.name for s in app.stores) - {t.name for t in app.triggers},
         {p.name: p for p in app.partitions},
         {a.name: a.input.stream for a in app.aggregations},
         ordered=app.lateness_ms is not None,
     )
-    return tuple(_fragment(around, queries, stores) for queries, stores in _components(app))
+    return tuple(_fragment(around, queries, stores) for queries, stores in _components(app, cuts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class _Around:
     ordered: bool
 
 
-def _components(app: App) -> list[tuple[list[Query], list[str]]]:
+def _components(app: App, cuts: Collection[str]) -> list[tuple[list[Query], list[str]]]:
     """Queries and stores that share a stream or a store, directly or through others."""
     leader: dict[str, str] = {}
 
@@ -89,29 +93,31 @@ def _components(app: App) -> list[tuple[list[Query], list[str]]]:
             name = leader[name]
         return name
 
-    for first, *others in _ties(app):
+    for first, *others in _ties(app, cuts):
         for other in others:
             leader[find(other)] = find(first)
     groups: dict[str, tuple[list[Query], list[str]]] = {}
     for query in app.queries:
-        groups.setdefault(find(_touched(query)[0]), ([], []))[0].append(query)
+        groups.setdefault(find(_touched(query, cuts)[0]), ([], []))[0].append(query)
     for store in app.stores:
         groups.setdefault(find(store.name), ([], []))[1].append(store.name)
     return list(groups.values())
 
 
-def _ties(app: App) -> Iterator[list[str]]:
+def _ties(app: App, cuts: Collection[str]) -> Iterator[list[str]]:
     """Names that belong together."""
-    yield from (_touched(q) for q in app.queries)
+    yield from (_touched(q, cuts) for q in app.queries)
     yield from ([a.name, a.input.stream] for a in app.aggregations)
 
 
-def _touched(query: Query) -> list[str]:
-    """What a query reads and writes; inner streams belong to their partition."""
+def _touched(query: Query, cuts: Collection[str] = ()) -> list[str]:
+    """What a query reads and writes; inner streams belong to their partition, and a stream that
+    is cut has two ends.
+    """
     tables = [
         node.table for expr in _exprs(query) for node in walk(expr) if isinstance(node, InTable)
     ]
-    names = [*streams_of(query.input), *tables]
+    names = [f"{n} (read)" if n in cuts else n for n in streams_of(query.input)] + tables
     names += [_faulty(name) for name in names if name.startswith("!")]
     if query.output.target:
         names.append(query.output.target)

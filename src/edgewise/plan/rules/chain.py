@@ -1,0 +1,112 @@
+"""Chained queries with different keys become stages: the chain is cut at a stream in between.
+
+A fragment that can have no key as a whole may be two that can. It is cut where nobody can tell:
+
+- one query writes the stream, and one event makes at most one row of it, at once;
+- whoever reads it reads nothing else.
+
+The rows of the first stage then carry the places of the events that caused them (clock, offset)
+into the second, and what that makes has its place in the one order of the app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import combinations
+
+from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import (
+    App,
+    EventType,
+    Filter,
+    InsertInto,
+    Query,
+    StreamInput,
+    handlers_of,
+    streams_of,
+    windows_of,
+)
+from edgewise.plan.rules.keys import split
+
+CUTS_MAX = 2  # streams one tries to cut at together; with more stages a batch has more jobs
+AT_ONCE_WINDOWS = frozenset({"length", "time", "externalTime", "timeLength"})
+
+
+def staged(app: App) -> tuple[Fragment, ...]:
+    """The fragments of an app, each after those it reads from."""
+    best = split(app)
+    for cuts in _choices(app):
+        found = _in_turn(app, split(app, cuts))
+        if _fits(app, cuts, found) and _alone(found) < _alone(best):
+            best = found
+    return best
+
+
+def _alone(fragments: Collection[Fragment]) -> int:
+    """Queries that run on one task."""
+    return sum(len(f.queries) for f in fragments if not f.keyed and not f.stateless)
+
+
+def _choices(app: App) -> Iterator[tuple[str, ...]]:
+    """Few cuts first: of two that are as good the first is kept."""
+    if app.lateness_ms is not None:  # events are put in order once, where they enter
+        return
+    candidates = [s.name for s in app.streams if _can_cut(app, s.name)]
+    for count in range(1, CUTS_MAX + 1):
+        yield from combinations(candidates, count)
+
+
+def _can_cut(app: App, stream: str) -> bool:
+    names = {s.name for s in app.streams}
+    inputs, stores = {s.name for s in app.inputs}, {s.name for s in app.stores}
+    writers = [q for q in app.queries if q.output.target == stream]
+    readers = [q for q in app.queries if stream in streams_of(q.input)]
+    return (
+        stream not in inputs | stores
+        and not stream.startswith(("#", "!"))
+        and f"!{stream}" not in names
+        and not any(a.input.stream == stream for a in app.aggregations)
+        and len(writers) == 1
+        and _one_row_at_once(writers[0])
+        and bool(readers)
+        and all(set(streams_of(q.input)) == {stream} for q in readers)
+    )
+
+
+def _one_row_at_once(query: Query) -> bool:
+    """An event makes at most one row, and nothing but an event makes one."""
+    select, output = query.select, query.output
+    return (
+        isinstance(query.input, StreamInput)
+        and all(isinstance(h, Filter) for h in handlers_of(query.input))
+        and all(w.name in AT_ONCE_WINDOWS for w in windows_of(query.input))
+        and isinstance(output, InsertInto)
+        and output.events is EventType.CURRENT
+        and query.rate is None
+        and not (select.order_by or select.offset)
+        and select.limit is None
+    )
+
+
+def _fits(app: App, cuts: tuple[str, ...], fragments: Collection[Fragment]) -> bool:
+    """A fragment reads inputs of the app, or one stream that was cut; none is left out."""
+    inputs = {s.name for s in app.inputs}
+    whole = sum(len(f.queries) for f in fragments) == len(app.queries)
+    return whole and all(
+        set(f.inputs) <= inputs or (len(f.inputs) == 1 and f.inputs[0] in cuts) for f in fragments
+    )
+
+
+def _in_turn(app: App, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    """Each after those it reads from, without those that wait for each other."""
+    target = {q.name: q.output.target for q in app.queries}
+    known = {s.name for s in app.inputs}
+    waiting, done = list(fragments), list[Fragment]()
+    while waiting:
+        ready = [f for f in waiting if set(f.inputs) <= known]
+        if not ready:
+            break
+        done += ready
+        known |= {target[name] for f in ready for name in f.queries}
+        waiting = [f for f in waiting if f not in ready]
+    return tuple(done)
