@@ -7,25 +7,11 @@ for price in (1.0, 2.0, 3.0, 4.0):
         print(mean)          # 2.0, then 3.0
 """
 
-from edgewise.eep.aggregate import (
-    Aggregate,
-    Composite,
-    Count,
-    Distinct,
-    First,
-    Last,
-    Max,
-    Mean,
-    Min,
-    Percentile,
-    Stats,
-    StdDev,
-    Sum,
-    TopK,
-    Variance,
-    Whole,
-)
+from edgewise.eep.aggregate import Aggregate
 from edgewise.eep.clock import Clock, Counting, EventTime, Vector, Wall, happened_before
+from edgewise.eep.composite import Composite, Stats
+from edgewise.eep.contents import Distinct, First, Last, Percentile, TopK, Whole
+from edgewise.eep.numeric import Count, Max, Mean, Min, StdDev, Sum, Variance
 from edgewise.eep.window import Window, monotonic, periodic, sliding, tumbling
 
 __all__ = [
