@@ -6,6 +6,7 @@ when the app or the key starts), and an event that suits it sends the waiting ba
 
 from __future__ import annotations
 
+from edgewise.engines.kernel.elements import Logical
 from edgewise.engines.kernel.patterns import (
     ACTIVE,
     NEVER,
@@ -13,7 +14,6 @@ from edgewise.engines.kernel.patterns import (
     PENDING,
     TIME,
     Element,
-    Logical,
     Machine,
     Match,
     Predicate,

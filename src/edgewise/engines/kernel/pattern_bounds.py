@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from edgewise.engines.kernel.elements import Counted, Logical
 from edgewise.engines.kernel.patterns import (
     NEW,
     PENDING,
-    Counted,
     Element,
-    Logical,
     Machine,
     Match,
 )

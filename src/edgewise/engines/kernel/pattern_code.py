@@ -140,7 +140,7 @@ class PatternQuery(QueryCode):
                 return self._make(state, text, start=start)
             case CountState():
                 limits = f"least={state.least}, most={state.most!r}"
-                text = f"pat.Counted(m, {{test}}, start={{start}}, {limits})"
+                text = f"el.Counted(m, {{test}}, start={{start}}, {limits})"
                 return self._make(state.state, text, start=start)
             case LogicalState():
                 return self._logical(state, start=start)
@@ -176,7 +176,7 @@ class PatternQuery(QueryCode):
 
     def _logical(self, state: LogicalState, *, start: bool) -> Group:
         for side in _sides(state):
-            kind, more = "pat.Logical", f", op={state.op!r}"
+            kind, more = "el.Logical", f", op={state.op!r}"
             if isinstance(side, AbsentState):
                 kind, more = "ab.AbsentLogical", f"{more}, waiting={side.waiting_ms!r}"
             self._make(side, f"{kind}(m, {{test}}, start={{start}}{more})", start=start)
