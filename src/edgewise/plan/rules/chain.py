@@ -11,7 +11,7 @@ into the second, and what that makes has its place in the one order of the app.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 from edgewise.plan.fragments import Fragment
@@ -29,13 +29,16 @@ from edgewise.plan.nodes import (
 from edgewise.plan.rules.keys import split
 
 CUTS_MAX = 2  # streams one tries to cut at together; with more stages a batch has more jobs
+CANDIDATES_MAX = 8  # streams in between that are tried; a larger app is cut by its author
 AT_ONCE_WINDOWS = frozenset({"length", "time", "externalTime", "timeLength"})
 
 
 def staged(app: App) -> tuple[Fragment, ...]:
     """The fragments of an app, each after those it reads from."""
     best = split(app)
-    for cuts in _choices(app):
+    if app.lateness_ms is not None:  # events are put in order once, where they enter
+        return best
+    for cuts in _choices(_candidates(app, best)):
         found = _in_turn(app, split(app, cuts))
         if _fits(app, cuts, found) and _alone(found) < _alone(best):
             best = found
@@ -44,33 +47,45 @@ def staged(app: App) -> tuple[Fragment, ...]:
 
 def _alone(fragments: Collection[Fragment]) -> int:
     """Queries that run on one task."""
-    return sum(len(f.queries) for f in fragments if not f.keyed and not f.stateless)
+    return sum(len(f.queries) for f in fragments if _on_one_task(f))
 
 
-def _choices(app: App) -> Iterator[tuple[str, ...]]:
+def _on_one_task(fragment: Fragment) -> bool:
+    return not fragment.keyed and not fragment.stateless
+
+
+def _choices(candidates: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Few cuts first: of two that are as good the first is kept."""
-    if app.lateness_ms is not None:  # events are put in order once, where they enter
-        return
-    candidates = [s.name for s in app.streams if _can_cut(app, s.name)]
-    for count in range(1, CUTS_MAX + 1):
-        yield from combinations(candidates, count)
+    if len(candidates) <= CANDIDATES_MAX:
+        for count in range(1, CUTS_MAX + 1):
+            yield from combinations(candidates, count)
 
 
-def _can_cut(app: App, stream: str) -> bool:
+def _candidates(app: App, fragments: Collection[Fragment]) -> list[str]:
+    """Streams between two queries of a chain that runs on one task."""
+    chained = {n for f in fragments if _on_one_task(f) and len(f.queries) > 1 for n in f.queries}
+    queries = [q for q in app.queries if q.name in chained]
+    writers: dict[str, list[Query]] = {}
+    readers: dict[str, list[Query]] = {}
+    for query in queries:
+        writers.setdefault(query.output.target, []).append(query)
+        for stream in streams_of(query.input):
+            readers.setdefault(stream, []).append(query)
+    kept = {s.name for s in (*app.inputs, *app.stores)} | {
+        a.input.stream for a in app.aggregations
+    }
     names = {s.name for s in app.streams}
-    inputs, stores = {s.name for s in app.inputs}, {s.name for s in app.stores}
-    writers = [q for q in app.queries if q.output.target == stream]
-    readers = [q for q in app.queries if stream in streams_of(q.input)]
-    return (
-        stream not in inputs | stores
-        and not stream.startswith(("#", "!"))
+    between = names - kept
+    return [
+        stream
+        for stream, [first, *others] in writers.items()
+        if not others
+        and stream in readers
+        and stream in between
         and f"!{stream}" not in names
-        and not any(a.input.stream == stream for a in app.aggregations)
-        and len(writers) == 1
-        and _one_row_at_once(writers[0])
-        and bool(readers)
-        and all(set(streams_of(q.input)) == {stream} for q in readers)
-    )
+        and _one_row_at_once(first)
+        and all(set(streams_of(q.input)) == {stream} for q in readers[stream])
+    ]
 
 
 def _one_row_at_once(query: Query) -> bool:
