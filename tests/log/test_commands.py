@@ -4,6 +4,9 @@ import json
 import pytest
 
 from edgewise.errors import LogError
+from edgewise.event.arrow import record_batch, to_arrow
+from edgewise.event.schema import Attribute, Schema
+from edgewise.event.types import AttrType
 from edgewise.log.api import LogConfig
 from edgewise.log.commands import add_arguments, run
 from edgewise.log.files import segment_bases, segment_path
@@ -72,6 +75,20 @@ def test_copy_goes_on_where_it_stopped(log, call, tmp_path):
     assert call("copy", log, target) == (0, "copied offsets 70 to 200\n")
     assert call("copy", log, target) == (0, "copied offsets 200 to 200\n")
     assert everything(SegmentReader.open(target)).equals(everything(SegmentReader.open(log)))
+
+
+def test_copy_takes_an_attribute_along_that_was_added_meanwhile(log, call, tmp_path):
+    target = tmp_path / "target"
+    call("copy", log, target)
+    grown = Schema("S", (*SCHEMA.attributes, Attribute("level", AttrType.INT)))
+    writer = SegmentWriter.open(log, grown, defaults={"level": 7})
+    writer.append(
+        record_batch(to_arrow(grown), [200], [200], [0], [[None]] * len(SCHEMA.names) + [[8]])
+    )
+    writer.close()
+    assert call("copy", log, target) == (0, "copied offsets 200 to 201\n")
+    copied = everything(SegmentReader.open(target))
+    assert copied.column("level").to_pylist() == [7] * 200 + [8]
 
 
 def test_tail_from_an_offset_a_time_or_the_end(log, call):

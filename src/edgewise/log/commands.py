@@ -10,6 +10,7 @@ from edgewise.errors import LogError
 from edgewise.event.arrow import from_arrow
 from edgewise.log.ledger import Ledger, archive, is_log, ledgers, logs_under
 from edgewise.log.places import broker_and_topic, open_reader, open_writer
+from edgewise.log.rows import defaults_in
 from edgewise.log.segment import SegmentReader
 from edgewise.log.tail import moment, offset_at, tail
 from edgewise.log.transfer import Progress, copy, producer_of
@@ -138,7 +139,8 @@ def _verify(args: argparse.Namespace) -> int:
 def _copy(args: argparse.Namespace) -> int:
     reader = open_reader(args.source)
     name = str(Path(args.source).resolve()) if is_log(Path(args.source)) else args.source
-    writer = open_writer(args.destination, from_arrow(reader.schema))
+    schema = reader.schema
+    writer = open_writer(args.destination, from_arrow(schema), defaults=defaults_in(schema))
     try:
         end = reader.head().offset if args.end is None else args.end
         start = reader.earliest() if args.start is None else args.start

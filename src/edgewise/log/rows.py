@@ -99,6 +99,11 @@ def default_of(field: Any) -> Any:
     return None if said is None else msgspec.json.decode(said)
 
 
+def defaults_in(schema: Any) -> dict[str, Any]:
+    """Of the attributes that were added with one."""
+    return {f.name: default_of(f) for f in schema if DEFAULT_KEY in (f.metadata or {})}
+
+
 def with_defaults(schema: Any, defaults: dict[str, Any]) -> Any:
     """The schema with the defaults of attributes that were added, which readers fill in."""
     for name, value in defaults.items():
