@@ -7,7 +7,6 @@ bits and floating ones have no type that holds both: there is no word for compar
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,16 +15,19 @@ import pyarrow.compute as pc
 
 from edgewise.event.arrow import ARROW_TYPES
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Arith, Compare, Const, Expr, Field, IsNull, Not, Or
+from edgewise.plan.exprs import (
+    COMPARISONS,
+    And,
+    Arith,
+    Compare,
+    Const,
+    Expr,
+    Field,
+    IsNull,
+    Not,
+    Or,
+)
 
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": pc.add,
     "-": pc.subtract,
@@ -56,7 +58,7 @@ def _arrow(expr: Expr, prefix: str) -> Any:
         case Compare():
             kind = _common(expr.left.type, expr.right.type)
             left, right = (_typed(side, kind, prefix) for side in (expr.left, expr.right))
-            return pc.coalesce(_COMPARE[expr.op](left, right), pc.scalar(expr.op == "!="))
+            return pc.coalesce(COMPARISONS[expr.op](left, right), pc.scalar(expr.op == "!="))
         case And():
             return _known(_arrow(expr.left, prefix)) & _known(_arrow(expr.right, prefix))
         case Or():

@@ -38,8 +38,8 @@ def wanted(table: Any, job: Job) -> Any:
         all_of_them &= matters is None
         mine = own if matters is None else own & matters
         chosen = mine if chosen is None else chosen | mine
-    logged, mine = {s.name for s in job.app.inputs}, set(job.fragment.inputs)
-    if all_of_them and mine and (mine >= logged or not mine & logged):
+    logged, read = {s.name for s in job.app.inputs}, set(job.fragment.inputs)
+    if all_of_them and read and (read >= logged or not read & logged):
         return table.select(columns)
     return table.select(columns).filter(pc.scalar(False) if chosen is None else chosen)
 

@@ -7,6 +7,7 @@ State is that of `batches.ExternalTimeBatch`: what is left at the end of the run
 
 from __future__ import annotations
 
+from edgewise.engines.kernel.column_code import columns_text, is_plain
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import StreamQuery
@@ -83,8 +84,7 @@ def write_batches(page: Page, stream: str, code: StreamQuery) -> None:
 def _at_once(code: StreamQuery) -> bool:
     """Its rows are attributes and aggregates as they are: columns in, columns out."""
     select = code.query.select
-    exact = all(f.type in _EXACT for f in select.group_by)
-    return exact and all(isinstance(i.expr, Field | Agg) for i in select.items)
+    return all(f.type in _EXACT for f in select.group_by) and is_plain(select)
 
 
 def _write_closed(page: Page, names: tuple[str, ...], code: StreamQuery, span: int) -> None:
@@ -94,18 +94,13 @@ def _write_closed(page: Page, names: tuple[str, ...], code: StreamQuery, span: i
     with w.block("if closed and not batch[0]"):
         w.line(f"closed = col.Closed.of(run, ({keys}), times, low, batch[2], {span})")
         with w.block("if closed is not None"):
-            made = []
-            for item in select.items:
-                agg = item.expr
-                if isinstance(agg, Field):
-                    made.append(f"closed.taken(columns[{names.index(agg.name)}])")
-                    continue
-                assert isinstance(agg, Agg)
-                arg = agg.args[0] if agg.args else None
-                column = f"columns[{names.index(arg.name)}]" if isinstance(arg, Field) else ""
-                text = {"count": "counts", "avg": "means"}.get(agg.name.lower(), "sums")
-                made.append(f"closed.{text}({column})")
-            w.line(f"data = [{', '.join(made)}]")
+            data = columns_text(
+                select,
+                names,
+                "closed.taken(columns[{}])".format,
+                lambda call, place: f"closed.{call}({f'columns[{place}]' if place else ''})",
+            )
+            w.line(f"data = {data}")
             with w.block("if not any(c is None for c in data)"):
                 w.line(f"rt.put(closed.block({code.query.output.target!r}, data))")
                 w.line("batch[2], low = closed.bound, closed.stop")

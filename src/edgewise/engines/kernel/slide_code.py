@@ -4,6 +4,7 @@ window) or, where the fragment has the groups for keys, to `columnar` (a time wi
 
 from __future__ import annotations
 
+from edgewise.engines.kernel.column_code import columns_text, is_plain
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import StreamQuery
@@ -119,7 +120,7 @@ def slides_by_key(page: Page, code: StreamQuery) -> bool:
         and select is not None
         and adds_up(select)
         and {f.name for f in select.select.group_by} == set(page.fragment.key_of(stream))
-        and all(isinstance(i.expr, Field | Agg) for i in select.select.items)
+        and is_plain(select.select)
         and not (code.source.before or code.source.after)
         and not (select.select.order_by or query.rate or query.partition)
         and select.select.limit is None
@@ -140,18 +141,8 @@ def write_slide_by_key(page: Page, stream: str, code: StreamQuery) -> None:
     w.line("columns = run.columns")
     w.line(f"slide = col.Sliding.of(rt, run, ({keys}), {code.window_cell}, {span.value})")
     with w.block("if slide is not None"):
-        made = []
-        for item in select.select.items:
-            agg = item.expr
-            if isinstance(agg, Field):
-                made.append(f"columns[{names.index(agg.name)}]")
-                continue
-            assert isinstance(agg, Agg)
-            arg = agg.args[0] if agg.args else None
-            place = str(names.index(arg.name)) if isinstance(arg, Field) else ""
-            text = {"count": "counts", "avg": "means"}.get(agg.name.lower(), "sums")
-            made.append(f"slide.{text}({place})")
-        w.line(f"data = [{', '.join(made)}]")
+        data = columns_text(select.select, names, "columns[{}]".format, "slide.{}({})".format)
+        w.line(f"data = {data}")
         with w.block("if not any(c is None for c in data)"):
             w.line(f"rt.put(slide.block({code.query.output.target!r}, data))")
             with w.block(f"for S, held in slide.settle({code.window_node})"):

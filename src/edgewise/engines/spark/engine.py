@@ -261,6 +261,9 @@ class SparkApp:
     def _go_on(self, job: Job, before: Any) -> Made:
         """A further stage, over the rows of the one before."""
         rows, parts = scan.handed_on(before, job), self._parts(job.fragment)
+        if job.fragment.name in self._only_native:
+            projections = self._projections[job.fragment.name]
+            return stages.projected(self.spark.createDataFrame(rows), job, projections)
         if rows.num_rows <= self.config.small_batch_rows:
             return self._in_driver(rows, job)
         if self._scans and parts <= stages.SCANS_MAX:

@@ -22,7 +22,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Arith, Call, Compare, Const, Expr, Field, IsNull, Not, Or
+from edgewise.plan.exprs import (
+    COMPARISONS,
+    And,
+    Arith,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    Field,
+    IsNull,
+    Not,
+    Or,
+)
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, Filter, Query, handlers_of, streams_of
 from edgewise.plan.rules.native import kernel_because, obstacle
@@ -35,14 +47,6 @@ SPARK_TYPES = {
     AttrType.FLOAT: "float",
     AttrType.DOUBLE: "double",
     AttrType.BOOL: "boolean",
-}
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
 }
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -91,7 +95,7 @@ def _both(expr: Arith | Compare | And | Or, left: Column, right: Column) -> Colu
 
 def _compared(expr: Compare, left: Column, right: Column) -> Column:
     differs = expr.op == "!="
-    found = _COMPARE[expr.op](left, right)
+    found = COMPARISONS[expr.op](left, right)
     sides = ((expr.left, left), (expr.right, right))
     for side, value in sides:
         if side.type in _FLOATS and not isinstance(side, Const):

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from edgewise.event.types import NUMERIC, AttrType
 from edgewise.plan.exprs import (
+    COMPARISONS,
     Agg,
     And,
     Arith,
@@ -29,14 +30,6 @@ from edgewise.plan.nodes import App
 from edgewise.plan.rules.rewriting import map_exprs
 
 TRUE, FALSE = Const(AttrType.BOOL, True), Const(AttrType.BOOL, False)
-COMPARE = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 BITS = {AttrType.INT: 32, AttrType.LONG: 64}
 
 
@@ -88,7 +81,7 @@ def _compare(expr: Compare) -> Expr:
     left, right = expr.left, expr.right
     if not isinstance(left, Const) or not isinstance(right, Const):
         return expr
-    return _truth(COMPARE[expr.op](left.value, right.value))
+    return _truth(COMPARISONS[expr.op](left.value, right.value))
 
 
 def _arith(expr: Arith) -> Expr:
