@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edgewise.engines import scan
 from edgewise.engines.host import Cut, Job
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.scan import share, spread, stretch, wanted
@@ -24,6 +25,10 @@ from edgewise.plan.rules.keys import split
 TWO = """
 define stream S (k string, v int); define stream T (k string, v int);
 from every e1=S[v > 5] -> e2=T[k == e1.k and v < 3] within 1 sec select e1.v as a insert into O;
+"""
+APART = """
+define stream S (k string, v int); define stream T (k string, v int);
+from S[v > 5] select k insert into O; from T insert into P;
 """
 ONE = "define stream S (k string, v int); from S[v > 5] select k insert into O;"
 
@@ -51,7 +56,7 @@ def table(rows):
 
 def job(text, **more):
     app = compile_app(text).app
-    [fragment] = split(app)
+    fragment, *_ = split(app)
     return Job(app, fragment, 0, 0, "", ("S", "T"), **more)
 
 
@@ -65,6 +70,23 @@ ROWS = st.lists(
 )
 
 
+@pytest.fixture(autouse=True)
+def ask(monkeypatch):
+    monkeypatch.setattr(scan, "ASKED_ROWS_MIN", 0)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ROWS)
+def test_of_few_rows_only_those_of_other_streams_are_left_out(rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan, "ASKED_ROWS_MIN", 1000)
+        of_both = wanted(table(rows), job(TWO)).column("_offset").to_pylist()
+        of_one = wanted(table(rows), job(APART)).column("_offset").to_pylist()
+    assert of_both == list(range(len(rows)))
+    assert of_one == [i for i, (stream, _, _) in enumerate(rows) if stream == 0]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS, st.integers(1, 5))
 def test_what_is_wanted_goes_to_one_partition_by_its_key(rows, parts):
     work = job(TWO)
@@ -89,7 +111,11 @@ def test_only_what_is_read_is_taken_along():
     assert chosen.column("_offset").to_pylist() == [0]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(st.lists(st.booleans(), min_size=1, max_size=20), st.integers(1, 4))
 def test_stretches_cover_the_rows_and_cut_no_chunk(more, parts):
     kinds = [int(Kind.MORE) if m else 0 for m in more]

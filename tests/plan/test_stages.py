@@ -36,5 +36,5 @@ def test_every_stage_has_its_key_its_tasks_and_why():
 def test_the_block_says_why_real_time_mode_does_not_fit():
     lines = stage_lines(compile_app(APP).app)
     assert lines[0] == "on Spark"
-    assert "├─ stage query3: shuffled by k of R, one task per partition (--partitions)" in lines
+    assert "├─ stage query3: by k of R, one task per partition (--partitions)" in lines
     assert lines[-1] == f"└─ {REAL_TIME}"

@@ -21,27 +21,37 @@ from edgewise.event.arrow import AT, KIND, TS
 from edgewise.event.event import Kind
 from edgewise.plan.rules.native import prefix
 
+ASKED_ROWS_MIN = 4096  # with fewer, asking takes longer than the kernel that drops them
 SYSTEM = (TS, AT, KIND, OFFSET, CLOCK, STREAM)
 
 
 def wanted(table: Any, job: Job) -> Any:
     """Rows of the fragment's inputs that some query may want, and the columns it reads."""
-    columns, chosen, all_of_them = list(SYSTEM), None, True
-    for stream in job.fragment.inputs:
-        index = job.streams.index(stream)
+    streams = [job.streams.index(stream) for stream in job.fragment.inputs]
+    columns = list(SYSTEM)
+    for index, stream in zip(streams, job.fragment.inputs, strict=True):
         names = job.reads.get(stream, job.app.stream(stream).schema.names)
         columns += [f"s{index}_{name}" for name in names]
+    mine = table.select(columns)
+    if table.num_rows >= ASKED_ROWS_MIN:
+        return mine.filter(_chosen(job))
+    logged, read = {s.name for s in job.app.inputs}, set(job.fragment.inputs)
+    if read and (read >= logged or not read & logged):
+        return mine
+    return mine.filter(pc.is_in(mine.column(STREAM), value_set=pa.array(streams, pa.int32())))
+
+
+def _chosen(job: Job) -> Any:
+    """What an event must be to matter to any query."""
+    chosen = pc.scalar(False)
+    for stream in job.fragment.inputs:
+        index = job.streams.index(stream)
         own = pc.field(STREAM) == index
         ordered = job.app.stream(stream).lateness_ms is not None  # what is late is counted
         asks = None if ordered else prefix(job.app, job.fragment, stream)
         matters = None if asks is None else asked(asks, f"s{index}_")
-        all_of_them &= matters is None
-        mine = own if matters is None else own & matters
-        chosen = mine if chosen is None else chosen | mine
-    logged, read = {s.name for s in job.app.inputs}, set(job.fragment.inputs)
-    if all_of_them and read and (read >= logged or not read & logged):
-        return table.select(columns)
-    return table.select(columns).filter(pc.scalar(False) if chosen is None else chosen)
+        chosen |= own if matters is None else own & matters
+    return chosen
 
 
 def fed(table: Any, job: Job, parts: int = 1, part: int = 0) -> list[Any]:

@@ -17,7 +17,12 @@ REAL_TIME = (
     "source and state is versioned by micro-batch; the shortest floor is --trigger 0 (the "
     "default), below it --engine embedded"
 )
-SMALL = "small batches run in the driver, with the same kernels and no shuffle"
+SMALL = "small batches run in the driver, with the same kernels and no Spark job"
+LARGE = (
+    "large batches of logs that are files, with up to 8 partitions: every task reads what is its "
+    "own, no shuffle; otherwise Spark shuffles by the key, and what is native runs in its own "
+    "expressions"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +43,10 @@ def stage_lines(app: App) -> list[str]:
     """The block `explain` ends with."""
     lines = []
     for stage in stages(app):
-        key = f"shuffled by {stage.key}, " if stage.key else ""
+        key = f"by {stage.key}, " if stage.key else ""
         why = f": {stage.why}" if stage.why else ""
         lines.append(f"stage {stage.name}: {key}{stage.tasks}{why}")
-    lines += [SMALL, REAL_TIME]
+    lines += [SMALL, LARGE, REAL_TIME]
     return ["on Spark", *(f"├─ {line}" for line in lines[:-1]), f"└─ {lines[-1]}"]
 
 
