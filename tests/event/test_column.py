@@ -23,7 +23,7 @@ VALUES = {
 @st.composite
 def columns(draw):
     kind = draw(st.sampled_from(list(VALUES)))
-    values = draw(st.lists(st.one_of(st.none(), VALUES[kind]), max_size=40))
+    values = draw(st.lists(st.one_of(st.none(), VALUES[kind]), max_size=50))
     return kind, values, Column(to_column(values, kind), kind)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from edgewise.event.arrow import ARROW_TYPES, from_value, to_column
 from edgewise.event.types import AttrType
 
+FEW = 32  # values that are read one by one
 SINGLE_LOOK = 16  # values are made together for the price of one look at a single one
 _WHOLE = (AttrType.INT, AttrType.LONG)
 _NUMBERS = (*_WHOLE, AttrType.FLOAT, AttrType.DOUBLE)
@@ -94,10 +95,11 @@ class Column(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
     def _read(self) -> list[Any]:
-        if self.kind in _NUMBERS and not self.arrow.null_count:
+        few = len(self.arrow) < FEW
+        if self.kind in _NUMBERS and not few and not self.arrow.null_count:
             listed: list[Any] = self.arrow.to_numpy().tolist()
             return listed
-        if self.kind is AttrType.STRING:
+        if self.kind is AttrType.STRING and not few:
             codes, distinct = self.coded()
             return np.array(distinct, dtype=object)[codes].tolist() if distinct else []
         return [from_value(v, self.kind) for v in self.arrow.to_pylist()]
