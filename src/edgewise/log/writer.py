@@ -166,7 +166,7 @@ class SegmentWriter:
     def _recover(self, defaults: dict[str, Any], *, take_over: bool) -> None:
         known = self._head.peek()
         for rest in (*self.directory.glob("*.tmp"), *self.directory.glob("*.parquet-young")):
-            rest.unlink()
+            rest.unlink(missing_ok=True)  # one that was fenced may clear up as well
         if take_over:
             # First the fence, then the scan: what the old writer acknowledged before is found.
             self._head.raise_fence(1 + max(known.epoch if known else 0, self._head.fence))
