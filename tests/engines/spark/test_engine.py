@@ -153,7 +153,9 @@ def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, se
             logs={s.name: layout.log(s.name) for s in app.inputs},
             writers=writers,
             checkpoint=layout.checkpoint("app"),
-            config=SparkConfig(partitions=dice.randint(1, 4)),
+            config=SparkConfig(
+                partitions=dice.randint(1, 4), history_rows_max=dice.choice([5, 1000])
+            ),
         )
         job.batch(place)
         job.close()

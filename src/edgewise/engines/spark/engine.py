@@ -49,6 +49,7 @@ PARTITIONS_MAX = 1024
 class SparkConfig:
     partitions: int = 2
     rows_max: int = 1_000_000  # per micro-batch
+    history_rows_max: int = 4_000_000  # at once, of a batch over history
     small_batch_rows: int = SMALL_BATCH_ROWS
     trigger_ms: int = 0  # 0: the next batch starts when the last one is done
     state: str = ""  # where kernel state lives, a path or URI; '': in the checkpoint
@@ -148,9 +149,9 @@ class SparkApp:
         return writer.start()
 
     def batch(self, end: Mapping[str, int] | None = None) -> None:
-        """History at once: from where the last batch ended to `end`, or what is in the logs now.
+        """History: from where the last batch ended to `end`, or what is in the logs now.
 
-        A stream may go on afterwards, from the same checkpoint.
+        Long history is taken in parts. A stream may go on afterwards, from the same checkpoint.
         """
         if self.checkpoint.spark.exists():
             raise SetupError(
@@ -161,9 +162,14 @@ class SparkApp:
         begin = self.began.offsets or inputs.earliest()
         until = inputs.heads() | dict(end or {})
         clock = inputs.clock(begin) if self.began.clock is None else self.began.clock
-        cut = Cut(self.began.batches, begin, until, clock, max(clock, inputs.clock(until)))
-        self._settle(doing=cut)
-        self._finish()
+        while True:
+            some = inputs.cut(begin, until, self.config.history_rows_max)
+            after = max(clock, inputs.clock(some))
+            self._settle(doing=Cut(self.began.batches, begin, some, clock, after))
+            self._finish()
+            if some == until:
+                return
+            begin, clock = some, after
 
     def close(self) -> None:
         self.inputs.close()
