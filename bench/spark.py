@@ -115,7 +115,7 @@ def siddhi(path: str, claim: Claim) -> tuple[float, int] | None:
     return kernels.theirs(path, peer, claim.peer_events)
 
 
-def rates(spark: Any, place: Path, size: int) -> None:
+def rates(spark: Any, place: Path, size: int, only: str = "") -> None:
     log = place / "S"
     fill(log, kernels.HEAD + QUERY_OF["filter"], size * BATCHES)
     path = kernels.classpath()
@@ -124,7 +124,7 @@ def rates(spark: Any, place: Path, size: int) -> None:
         f"{'query':<26}{'stream':>11}{'batch':>11}{'Siddhi':>11}{'ratio':>8}{'aim':>5}"
         f"{'textbook':>11}{'ratio':>8}"
     )
-    for claim in CLAIMS:
+    for claim in (c for c in CLAIMS if only in c.name):
         source = kernels.HEAD + claim.query
         ours, rows = stream_rate(spark, source, log, size)
         whole = max(batch_rate(spark, source, log, size * BATCHES) for _ in range(2))
@@ -179,11 +179,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer events")
     parser.add_argument("--only", choices=("rates", "history", "floor", "growth"))
     parser.add_argument("--size", type=int, help="events a micro-batch")
+    parser.add_argument("--query", default="", help="rates: only queries whose name holds this")
     arguments = parser.parse_args(argv)
     size = arguments.size or (200_000 if arguments.quick else 1_000_000)
     spark = start("local[2]")
     parts: dict[str, Callable[[Path], None]] = {
-        "rates": lambda place: rates(spark, place, size),
+        "rates": lambda place: rates(spark, place, size, arguments.query),
         "history": lambda place: history(spark, place, size * BATCHES),
         "floor": lambda place: floors(spark, place, 50 if arguments.quick else 200),
         "growth": lambda place: growth(spark, place, size // 10),
