@@ -41,9 +41,7 @@ class Column(Sequence[Any]):
 
     def whole(self) -> Any:
         """An array of 64 bit whole numbers; None where it is of another type or one is null."""
-        if self.kind not in _WHOLE or self.arrow.null_count:
-            return None
-        return self.arrow.to_numpy().astype(np.int64, copy=False)
+        return self.numbers() if self.kind in _WHOLE else None
 
     def numbers(self) -> Any:
         """The same also of floating ones, as 64 bit ones."""

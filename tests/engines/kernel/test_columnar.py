@@ -119,6 +119,22 @@ def test_arrow_columns_give_what_single_events_give(name, events, cuts, holes, h
 
 
 @pytest.mark.parametrize("name", ["batches", "sliding"])
+def test_times_at_the_ends_of_time_give_the_same_rows(name, monkeypatch):
+    for where in (vectors, columnar):
+        monkeypatch.setattr(where, "LEAST_EVENTS", 2)
+    app = compile_app(HEAD + QUERIES[name]).app
+    gaps = [-(2**63), 3, 5, 1, 2**63, 4, 2**62, 9, 9, 2, 3, 1]
+    events = [(gap, ("ab"[n % 2], True, 1, 1, 1.0)) for n, gap in enumerate(gaps)]
+    found = []
+    for cuts, arrow in ((range(41), False), ((2,), True)):
+        kernel = compile_kernel(app, split(app)[0])
+        for run in runs_of(events, cuts, arrow=arrow, holes=()):
+            kernel.feed(run)
+        found.append(repr(rows_of(kernel, by_column=False)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["batches", "sliding"])
 def test_such_runs_are_taken_at_once(name):
     app = compile_app(HEAD + QUERIES[name]).app
     kernel = compile_kernel(app, split(app)[0])

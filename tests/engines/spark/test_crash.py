@@ -204,7 +204,7 @@ def test_the_embedded_engine_killed_three_times_gives_every_row_once(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_python_worker_killed_twice_gives_every_row_once(tmp_path):
+def test_python_workers_that_are_killed_lose_no_row_and_double_none(tmp_path):
     in_tasks = ("--small-batch-rows", "0", "--master", MASTER)
     crash = Crash(tmp_path, APPS["window"], "spark", *in_tasks)
     assert crash.kill_workers(random.Random(3), 2) > 0

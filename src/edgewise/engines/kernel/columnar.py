@@ -22,6 +22,7 @@ from edgewise.event.arrow import ARROW_TYPES
 from edgewise.event.column import Column
 from edgewise.event.types import AttrType
 
+REACH_MAX = 1 << 62  # beyond, times far apart would not fit 64 bits here
 GROUP_EVENTS_MIN = 4  # with fewer events a key on average, a run is no faster than its events
 
 
@@ -76,9 +77,13 @@ class Closed:
         if columns is None or not isinstance(times, np.ndarray):
             return None
         mine = times[low:]
+        if len(mine) < LEAST_EVENTS or not bool((mine[1:] >= mine[:-1]).all()):
+            return None
+        if max(int(mine[-1]) - bound, bound - int(mine[0])) >= REACH_MAX:
+            return None
         number = np.maximum((mine - bound) // span + 1, 0)
-        stop = int(np.searchsorted(number, number[-1])) if len(mine) else 0
-        if stop < LEAST_EVENTS or not bool((mine[1:] >= mine[:-1]).all()):
+        stop = int(np.searchsorted(number, number[-1]))
+        if stop < LEAST_EVENTS:
             return None
         return cls(run, columns, low, number[: stop + 1], bound, span)
 
@@ -166,6 +171,8 @@ class Sliding:
         codes, count, values = _coded(columns)
         if count * GROUP_EVENTS_MIN > len(codes):
             return None
+        if (abs(run.clock[0]) + abs(run.clock[-1]) + span) * (count + 1) >= REACH_MAX:
+            return None
         return cls(rt, run, (codes, values), cell, span)
 
     def __init__(
@@ -182,7 +189,8 @@ class Sliding:
         ]
         clock = run.clock.whole()  # type: ignore[attr-defined]
         ids = np.concatenate([self._of_old(number for number, _ in self._old), codes])
-        self._due = np.concatenate([self._of_old(e[0] for _, e in self._old), clock + span])
+        due = np.maximum(self._of_old(e[0] for _, e in self._old), clock[0])  # then or long ago
+        self._due = np.concatenate([due, clock + span])
         self._order = np.argsort(ids, kind="stable")
         self._ids = ids[self._order]
         by_key = self._due[self._order]
