@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.gateway.memory_log import MemoryLog
+from tests.gateway.until import until
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -79,6 +80,37 @@ def test_a_client_may_have_its_credit_on_the_way_and_no_more():
 
     asyncio.run(scenario())
     assert len(log.rows()) >= CREDIT_MAX
+
+
+def test_a_smaller_credit_does_not_hit_frames_that_are_on_their_way():
+    log = MemoryLog(SCHEMA)
+    size = len(frame(10, 10))
+
+    async def scenario():
+        async with (
+            serving(log, in_flight_bytes_max=size * CREDIT_MAX) as (door, url),
+            connect(url) as client,
+            connect(url) as other,
+        ):
+            await answer(client)
+            await answer(other)
+            log.open.clear()
+            for i in range(10, 58):  # three quarters of what fits
+                await other.send(frame(i, i))
+            await until(lambda: door.stats.bytes_in_flight == 48 * size)
+            await client.send(frame(9, "none"))  # answered at once, with the smaller number
+            for i in range(10, 9 + CREDIT_MAX):  # sent under the number of the greeting
+                await client.send(frame(i, i))
+            first = await answer(client)
+            await until(lambda: door.stats.bytes_in_flight == CREDIT_MAX * size)
+            log.open.set()
+            rest = [await answer(client) for _ in range(CREDIT_MAX - 1)]
+            assert all("ack" in a for a in [await answer(other) for _ in range(48)])
+            return first["credit"], [a.get("ack") or a["refused"] for a in rest]
+
+    credit, numbers = asyncio.run(scenario())
+    assert credit < CREDIT_MAX // 2
+    assert sorted(numbers) == list(range(10, 9 + CREDIT_MAX))
 
 
 def test_a_producer_goes_on_where_it_was_and_nothing_is_twice():

@@ -26,17 +26,20 @@ from edgewise.log.api import LogReader, LogWriter
 PREFETCH = 500  # messages the broker sends ahead of our acknowledgements
 CONNECT_S = 10.0
 CONFIRM_S = 10.0
+RECONNECT_S = 1.0
 _FAULTS = (AMQPError, OSError, TimeoutError)
 
 
 async def _connect(url: str) -> Any:
     try:
-        return await aio_pika.connect_robust(url, timeout=CONNECT_S)
+        connection = await aio_pika.connect_robust(url, timeout=CONNECT_S)
     except _FAULTS as bad:
         place = urlsplit(url)
         raise SetupError(
             f"no AMQP broker at {place.hostname}:{place.port or 5672}: {bad or 'no answer'}"
         ) from bad
+    connection.reconnect_interval = RECONNECT_S
+    return connection
 
 
 class AmqpSource:

@@ -8,7 +8,7 @@
     server  {"refused": 42, "error": "invalid", "message": "...", "problems": [...], "credit": 64}
 
 An ack means durable. A client has at most `credit` frames on their way, the number the server
-said last; one that sends more is closed with 1008. With `producer` the ids are its sequence: they
+said last; one that sends more than any answer so far allowed is closed with 1008. With `producer` the ids are its sequence: they
 only grow, `last` is the highest the log has, and a frame sent again is acknowledged and not
 appended (`"duplicate": true`). When a frame could not be appended (it has `retry_after_s`), later
 ones are refused until it is sent again: else its number would count as used. Without `producer`
@@ -87,8 +87,9 @@ class Publishing:
         self._producer = query.get("producer", [""])[0]
         self._receive = receive
         self._send = send
-        self._credit = CREDIT_MAX
-        self._in_flight = 0
+        self._received = self._answered = 0
+        self._allowed = CREDIT_MAX  # frames since the start; never less than was once said
+        self._over = False
         self._hole = SEQUENCE_MAX  # the lowest id that must be sent again before any later one
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -99,7 +100,7 @@ class Publishing:
             await self._send({"type": "websocket.close", "code": _POLICY})
             return
         await self._send({"type": "websocket.accept"})
-        hello: dict[str, Any] = {"credit": self._credit}
+        hello: dict[str, Any] = {"credit": CREDIT_MAX}
         if self._producer:
             hello["last"] = self._lane.writer.last_sequence(self._producer)
         await self._say(hello)
@@ -109,6 +110,7 @@ class Publishing:
             if not await self._frame(raw):
                 return
         # The client is gone: what it sent is appended all the same, nobody waits for the answer.
+        self._over = True
 
     async def _frame(self, raw: bytes) -> bool:
         """False when the connection is over."""
@@ -120,8 +122,10 @@ class Publishing:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as bad:
             await self._close(_MALFORMED, f"expected id and events: {bad}")
             return False
-        if self._in_flight >= self._credit:
-            await self._close(_POLICY, f"more than {self._credit} frames without an answer")
+        self._received += 1
+        if self._received > self._allowed:
+            waiting = self._received - 1 - self._answered
+            await self._close(_POLICY, f"{waiting} frames wait for their answer, that is all")
             return False
         if self._producer and not 0 <= frame.id <= SEQUENCE_MAX:
             await self._close(_POLICY, "with a producer the id is its sequence: 0 or more")
@@ -143,7 +147,6 @@ class Publishing:
             await self._refuse(frame.id, Refused(429, "busy", message, retry_after_s=RETRY_BUSY_S))
             return True
         lane.arrivals.took(at_us, events.count)
-        self._in_flight += 1
         lane.stats.bytes_in_flight += size
         task = asyncio.create_task(self._append(frame.id, events, size))
         self._tasks.add(task)
@@ -160,31 +163,34 @@ class Publishing:
             await self._refuse(number, Refused(503, code, str(bad), retry_after_s=RETRY_FULL_S))
             return
         finally:
-            self._in_flight -= 1
             lane.stats.bytes_in_flight -= size
         known = lane.stats.took(lane.stream, events.count, got)
         answer = {"ack": number, **answer_of(events.count, known, got)}
         await self._say({**answer, "credit": self._next_credit()})
 
     def _next_credit(self) -> int:
-        """The fuller the door, the less each client may have on its way."""
+        """Of one more answer. The fuller the door, the less each client may have on its way."""
         used = self._lane.stats.bytes_in_flight / self._lane.in_flight_bytes_max
-        # Never below what is already on its way: the client could not know yet.
-        wanted = max(CREDIT_MIN, int(CREDIT_MAX * (1 - used)))
-        self._credit = max(wanted, self._in_flight)
-        return wanted
+        credit = max(CREDIT_MIN, int(CREDIT_MAX * (1 - used)))
+        self._answered += 1
+        # A smaller number never takes back a larger one: frames may be on their way under it.
+        self._allowed = max(self._allowed, self._answered + credit)
+        return credit
 
     async def _refuse(self, number: int, why: Refused) -> None:
         self._lane.stats.refused[self._lane.stream, why.code] += 1
-        answer: dict[str, Any] = {"refused": number, **why.answer(), "credit": self._credit}
+        answer: dict[str, Any] = {"refused": number, **why.answer(), "credit": self._next_credit()}
         if why.retry_after_s:
             self._hole = min(self._hole, number)
             answer["retry_after_s"] = why.retry_after_s
         await self._say(answer)
 
     async def _say(self, answer: dict[str, Any]) -> None:
+        if self._over:
+            return
         await self._send({"type": "websocket.send", "text": msgspec.json.encode(answer).decode()})
 
     async def _close(self, code: int, reason: str) -> None:
+        self._over = True
         self._lane.stats.refused[self._lane.stream, "protocol"] += 1
         await self._send({"type": "websocket.close", "code": code, "reason": reason[:120]})
