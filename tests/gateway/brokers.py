@@ -57,6 +57,24 @@ class Mosquitto:
             self._process = None
 
 
+def certificate(directory):
+    """A private authority that vouches for localhost: its certificate and key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
+         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", directory / "key",
+         "-out", directory / "cert"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return directory / "cert", directory / "key"
+
+
+def tls_listener(directory):
+    """A port of its own, and what a Mosquitto must be told to speak TLS there."""
+    cert, key = certificate(directory)
+    port = free_port()
+    return port, [f"listener {port} 127.0.0.1", f"certfile {cert}", f"keyfile {key}"]
+
+
 @contextmanager
 def mosquitto(directory, *extra):
     broker = Mosquitto(directory, *extra)

@@ -32,6 +32,7 @@ SPECS = {
     "headed": MapSpec("csv", {"header": "true"}),
     "regex": MapSpec("text", {"regex": r"(?P<k>\S+) (?P<n>\S+) (?P<d>\S+) (?P<ok>\S+)"}),
     "binary": MapSpec("binary", {"layout": "<4sid?"}),
+    "places": MapSpec("binary", {"layout": "<?xd4sHi"}, {"k": "2", "n": "4", "d": "1", "ok": "0"}),
     "avro": MapSpec("avro", {"schema": AVRO}, {"k": "key"}),
 }
 
@@ -69,6 +70,7 @@ def avro(**datum):
         ("headed", b"ok,extra,n,k,d\nFALSE,x,5,a,1e3\n", [("a", 5, 1000.0, False)]),
         ("regex", b"a 1 2 true\nb -5 0.5 false", [("a", 1, 2.0, True), ("b", -5, 0.5, False)]),
         ("binary", struct.pack("<4sid?", b"ab", 7, 0.5, True) * 2, [("ab", 7, 0.5, True)] * 2),
+        ("places", struct.pack("<?xd4sHi", True, 0.5, b"ab", 9, 7), [("ab", 7, 0.5, True)]),
         ("avro", avro(key="k", n=None, d=0.5, ok=False), [("k", None, 0.5, False)]),
     ],
 )
@@ -122,6 +124,8 @@ def test_text_fills_the_one_string_attribute():
         (MapSpec("binary"), "one value for each"),
         (MapSpec("binary", {"layout": "<i"}), "one value for each"),
         (MapSpec("binary", {"layout": "%"}), "layout '%'"),
+        (MapSpec("binary", {"layout": "<ii"}, {"k": "2"}), "a place for 'k', 0 to 1"),
+        (MapSpec("text", {"regex": "."}, {"k": "0"}), "name the groups"),
         (MapSpec("avro"), "needs schema"),
         (MapSpec("avro", {"schema": "{"}), "cannot be read"),
     ],

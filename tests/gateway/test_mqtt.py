@@ -1,11 +1,10 @@
 import asyncio
-import subprocess
 import threading
 
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.gateway.brokers import free_port, mosquitto
+from tests.gateway.brokers import free_port, mosquitto, tls_listener
 from tests.gateway.memory_log import MemoryLog
 from tests.gateway.proxy import Wire
 from tests.gateway.until import until
@@ -209,14 +208,7 @@ def test_a_shared_subscription_splits_the_load(tmp_path):
 # The client library leaves the socket of a failed handshake to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_tls_with_a_private_authority(tmp_path):
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
-         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", tmp_path / "key",
-         "-out", tmp_path / "cert"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    tls = free_port()
-    extra = [f"listener {tls} 127.0.0.1", f"certfile {tmp_path}/cert", f"keyfile {tmp_path}/key"]
+    tls, extra = tls_listener(tmp_path)
     log = MemoryLog(SCHEMA)
 
     async def scenario(broker):

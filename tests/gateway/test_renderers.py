@@ -90,6 +90,7 @@ def test_a_fixed_layout_has_zeros_for_null():
         (MapSpec("csv", {"delimiter": ""}), "one character"),
         (MapSpec("binary", {"layout": "<i"}), "must have 4 values"),
         (MapSpec("binary", {"layout": "%"}), "layout '%'"),
+        (MapSpec("text", {"template": "x"}, {"a": "k"}), "takes no @attributes"),
         (MapSpec("avro"), "needs schema"),
     ],
 )

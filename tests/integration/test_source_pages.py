@@ -4,17 +4,21 @@ The stream that comes in goes out by the page's own sink; only addresses are put
 """
 
 import asyncio
+import io
 import json
 import logging
 import re
+import struct
 import threading
+import tomllib
 import urllib.request
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
 import aio_pika
+import fastavro
 import paho.mqtt.client as paho
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +26,7 @@ import pytest
 import zmq
 from confluent_kafka import Consumer, Producer
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.gateway.brokers import RabbitMq, free_port, mosquitto
+from tests.gateway.brokers import RabbitMq, free_port, mosquitto, tls_listener
 from tests.integration.kafka import KafkaBroker
 from tests.integration.program import ROOT, Program, until
 from websockets.sync.client import connect
@@ -34,8 +38,9 @@ WAIT_S = 60
 PAGES = ROOT / "docs" / "sources"
 
 
-def example(page, number=0):
-    return re.findall(r"```sql\n(.*?)```", (PAGES / f"{page}.md").read_text(), re.DOTALL)[number]
+def example(page, number=0, language="sql"):
+    text = (PAGES / f"{page}.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[number]
 
 
 @contextmanager
@@ -59,10 +64,11 @@ ALERT = {"ip": "10.0.0.1", "loginCount": 3}
 @pytest.mark.integration
 def test_mqtt(tmp_path):
     got = []
-    with mosquitto(tmp_path) as broker:
-        here = f"mqtt://127.0.0.1:{broker.port}"
-        text = example("mqtt").replace("mqtt://127.0.0.1:1883", here)
-        text = text.replace("url='mqtts://broker:8883', ca='/etc/ssl/broker.pem'", f"url='{here}'")
+    tls, extra = tls_listener(tmp_path)
+    with mosquitto(tmp_path, *extra) as broker:
+        text = example("mqtt").replace("127.0.0.1:1883", f"127.0.0.1:{broker.port}")
+        text = text.replace("broker:8883", f"localhost:{tls}")
+        text = text.replace("/etc/ssl/broker.pem", str(tmp_path / "cert"))
         peer = paho.Client(CallbackAPIVersion.VERSION2)
         peer.on_message = lambda _c, _u, m: got.append((m.topic, json.loads(m.payload)))
         peer.connect("127.0.0.1", broker.port)
@@ -191,6 +197,58 @@ def test_file(tmp_path):
     assert sorted(lines[1:]) == ["first,1.5", "lake,3.5", "later,4.5", "old,2.5"]
 
 
+def avro(**datum):
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, json.loads(FAILURE), datum)
+    return out.getvalue()
+
+
+FAILURE = re.search(r'schema="""(.*?)"""', example("maps"), re.DOTALL)[1]
+PAYLOADS = {  # each says a failure on port 22
+    "json": b'{"client": {"ips": ["10.0.0.1", "::1"]}, "port": 22}',
+    "csv": b"p;address\n22;10.0.0.2\n",
+    "text": b"10.0.0.3 failed on port 22\n",
+    "binary": struct.pack(">BH15s", 9, 22, b"10.0.0.4"),
+    "avro": avro(ip="10.0.0.5", port=22),
+}
+
+
+@pytest.mark.integration
+def test_payloads(tmp_path):
+    text = example("maps") + example("maps", 1)
+    ports = {"5557": free_port(), "5558": free_port()}
+    for old, port in ports.items():
+        text = text.replace(f"127.0.0.1:{old}", f"127.0.0.1:{port}")
+    query = "".join(f"from from_{kind} select ip, port insert into failures;" for kind in PAYLOADS)
+    out = tmp_path / "home"
+    with zmq.Context() as context, ExitStack() as ends:
+        binary, datums = (ends.enter_context(context.socket(zmq.PULL)) for _ in ports)
+        for end, port in zip((binary, datums), ports.values(), strict=True):
+            end.set(zmq.RCVTIMEO, WAIT_S * 1000)
+            end.bind(f"tcp://127.0.0.1:{port}")
+        with running(tmp_path, text, query) as door:
+            for kind, payload in PAYLOADS.items():
+                request = urllib.request.Request(f"{door}/{kind}", payload)
+                with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                    assert json.loads(answer.read())["accepted"] == 1
+            records = {struct.unpack(">15sH", binary.recv()) for _ in PAYLOADS}
+            read = {datums.recv() for _ in PAYLOADS}
+            until(lambda: (out / "out.txt").read_text().count("\n") == len(PAYLOADS), WAIT_S)
+            until(lambda: (out / "out.csv").read_text().count("\n") > len(PAYLOADS), WAIT_S)
+            until(lambda: (out / "out.json").read_text().count("\n") == len(PAYLOADS), WAIT_S)
+    ips = [f"10.0.0.{number}" for number in range(1, 6)]
+    assert records == {(ip.encode().ljust(15, b"\0"), 22) for ip in ips}
+    assert read == {avro(ip=ip, port=22) for ip in ips}
+    assert sorted((out / "out.txt").read_text().splitlines()) == [
+        f"{ip} failed on port 22" for ip in ips
+    ]
+    head, *lines = (out / "out.csv").read_text().splitlines()
+    assert (head, sorted(lines)) == ("ip;port", [f"{ip};22" for ip in ips])
+    said = [json.loads(line) for line in (out / "out.json").read_text().splitlines()]
+    assert sorted(row["data"]["address"] for row in said) == ips
+    assert all(row["data"]["p"] == 22 and row["ts"] > 0 for row in said)
+
+
 class Received(BaseHTTPRequestHandler):
     bodies: ClassVar = []
 
@@ -240,3 +298,34 @@ def test_http_and_a_websocket_and_a_programs_log(tmp_path):
     server.server_close()
     got = sorted((row["ip"], row["loginCount"]) for row in rows())
     assert got == [("10.0.0.1", 3), ("10.0.0.2", 4), ("10.0.0.3", 3), ("disk 7", 5)]
+
+
+@pytest.mark.integration
+def test_a_source_and_a_sink_of_ones_own(tmp_path):
+    home = tmp_path / "home"
+    info = home / "pigeons-1.0.dist-info"
+    for folder in (info, home / "in", home / "out"):
+        folder.mkdir(parents=True)
+    (home / "pigeons.py").write_text(example("own", language="python"))
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pigeons\nVersion: 1.0\n")
+    groups = tomllib.loads(example("own", language="toml"))["project"]["entry-points"]
+    (info / "entry_points.txt").write_text(
+        "\n".join(
+            f"[{group}]\n" + "".join(f"{name} = {where}\n" for name, where in doors.items())
+            for group, doors in groups.items()
+        )
+    )
+    query = "from letters select str:upper(text) as text insert into answers;"
+    with running(tmp_path, example("own"), query):
+        for name in ("a", "b"):  # a pigeon lands at once or not at all
+            (home / "in" / name).write_text(json.dumps({"text": f"coo {name}"}))
+            (home / "in" / name).rename(home / "in" / f"{name}.letter")
+        until(lambda: len(list((home / "out").glob("*.letter"))) == 2, WAIT_S)
+        until(lambda: not list((home / "in").iterdir()), WAIT_S)
+    assert sorted(p.read_text() for p in (home / "out").iterdir()) == ["COO A", "COO B"]
+    promised = example("own").replace("at-least-once", "effectively-once")
+    (tmp_path / "app.siddhi").write_text(f"{promised}\n{query}\n")
+    with Program.start("check", str(tmp_path / "app.siddhi"), home=home) as program:
+        said = r"'pigeon' cannot give 'effectively-once' delivery; it gives: at-least-once"
+        program.wait_for_line(said, WAIT_S)
+        assert program.process.wait(WAIT_S) != 0

@@ -20,7 +20,7 @@ class AvroCodec:
     def __init__(self, schema: str) -> None:
         if not schema:
             raise BadSpec(
-                "@map(type='avro') needs schema='...', the Avro schema as JSON", "schema"
+                '@map(type=\'avro\') needs schema="""...""", the Avro schema as JSON', "schema"
             )
         try:
             self._schema = fastavro.parse_schema(json.loads(schema))

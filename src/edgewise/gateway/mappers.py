@@ -7,7 +7,8 @@ r"""`@map(...)` of sources: the payload of a message to checked events. Pure.
     @map(type='text')                                   the whole payload, for one string attribute
     @map(type='text', regex='(?P<ip>\S+) (?P<n>\d+)')     each line by the groups of a pattern
     @map(type='binary', layout='>Id8s')                 records of struct's format characters
-    @map(type='avro', schema='{...}')                   one datum, without a header
+    @map(type='binary', layout='>Id8s', @attributes(ip='2'))           by place, from 0
+    @map(type='avro', schema=...)                       one datum, without a header
 
 A mapper reads; `Admission.admitted` checks what it read with the same rules as JSON.
 """
@@ -169,6 +170,8 @@ class _CsvMapper:
 class _TextMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
         _options(spec, {"regex"})
+        if spec.attributes:
+            raise BadSpec("@map(type='text') takes no @attributes: name the groups of regex='...'")
         self._regex = self._compile(spec.options.get("regex", ""), schema)
 
     @staticmethod
@@ -213,16 +216,24 @@ class _BinaryMapper:
         except struct.error as bad:
             raise BadSpec(f"layout '{layout}': {bad}", "layout") from None
         names = schema.names
-        if not layout or len(self._layout.unpack(bytes(self._layout.size))) != len(names):
+        count = len(self._layout.unpack(bytes(self._layout.size)))
+        where = spec.attributes or {name: str(at) for at, name in enumerate(names)}
+        if not layout or (not spec.attributes and count != len(names)):
             raise BadSpec(
                 f"layout '{layout}' must have one value for each of: {', '.join(names)}", "layout"
             )
+        for name in names:
+            place = where.get(name, "")
+            if not place.isdigit() or int(place) >= count:
+                raise BadSpec(f"@attributes must say a place for '{name}', 0 to {count - 1}", name)
+        self._places = [int(where[name]) for name in names]
 
     def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
         if not payload or len(payload) % self._layout.size:
             reason = f"{len(payload)} bytes are no whole records of {self._layout.size}"
             return refused_body(400, "malformed", reason)
-        rows = (list(map(_plain, values)) for values in self._layout.iter_unpack(payload))
+        records = self._layout.iter_unpack(payload)
+        rows = ([_plain(values[at]) for at in self._places] for values in records)
         return admission.admitted(_checked(rows, admission.schema), at_us)
 
 

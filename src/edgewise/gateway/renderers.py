@@ -5,7 +5,7 @@
     @map(type='csv', delimiter=';')                  the values of one line
     @map(type='text', template='{{ip}} failed {{n}} times')
     @map(type='binary', layout='>Id8s')              one record of struct's format characters
-    @map(type='avro', schema='{...}')                one datum, without a header
+    @map(type='avro', schema=...)                    one datum, without a header
 
 `@attributes(client='ip')` renames: the key is what is sent, the value the attribute.
 """
@@ -88,6 +88,8 @@ def _csv(spec: MapSpec, schema: Schema) -> Renderer:
 
 def _text(spec: MapSpec, schema: Schema) -> Renderer:
     template = spec.options.get("template", "")
+    if spec.attributes:
+        raise BadSpec("@map(type='text') of a sink takes no @attributes: say template='...'")
     if not template:
         if len(schema.attributes) != 1:
             raise BadSpec("@map(type='text') of a sink needs template='...'", "template")

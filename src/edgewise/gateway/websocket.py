@@ -8,11 +8,11 @@
     server  {"refused": 42, "error": "invalid", "message": "...", "problems": [...], "credit": 64}
 
 An ack means durable. A client has at most `credit` frames on their way, the number the server
-said last; one that sends more than any answer so far allowed is closed with 1008. With `producer` the ids are its sequence: they
-only grow, `last` is the highest the log has, and a frame sent again is acknowledged and not
-appended (`"duplicate": true`). When a frame could not be appended (it has `retry_after_s`), later
-ones are refused until it is sent again: else its number would count as used. Without `producer`
-an id is whatever the client likes.
+said last; one that sends more than any answer so far allowed is closed with 1008. With `producer`
+the ids are its sequence: they only grow, `last` is the highest the log has, and a frame sent again
+is acknowledged and not appended (`"duplicate": true`). When a frame could not be appended (it has
+`retry_after_s`), later ones are refused until it is sent again: else its number would count as
+used. Without `producer` an id is whatever the client likes.
 """
 
 from __future__ import annotations

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from edgewise.errors import LogError
 from edgewise.event.arrow import from_arrow
 from edgewise.log.ledger import Ledger, archive, is_log, ledgers, logs_under
-from edgewise.log.places import broker_and_topic, open_reader, open_writer
+from edgewise.log.places import bare_broker, broker_and_topic, open_reader, open_writer
 from edgewise.log.rows import defaults_in
 from edgewise.log.segment import SegmentReader
 from edgewise.log.tail import moment, offset_at, tail
 from edgewise.log.transfer import Progress, copy, producer_of
-from edgewise.log.verify import verify
+from edgewise.log.verify import Report, verify
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -22,15 +23,16 @@ _DAY_MS = 24 * 60 * 60 * 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="log_command", required=True, metavar="COMMAND")
     place = "a log's directory, or kafka://host:port/topic"
+    many = "a log, a directory with logs in it, or kafka://host:port[/topic]"
 
     one = verbs.add_parser("list", help="logs and their ledgers, with offsets and times")
-    one.add_argument("path", type=Path, help="a log, or a directory with logs in it")
+    one.add_argument("place", help=many)
 
     one = verbs.add_parser("inspect", help="schema, head, clock and size of a log")
     one.add_argument("place", help=place)
 
     one = verbs.add_parser("verify", help="check every byte; exit 1 when something is wrong")
-    one.add_argument("path", type=Path, help="a log, or a directory with logs in it")
+    one.add_argument("place", help=many)
 
     one = verbs.add_parser("copy", help="copy a log to another place; goes on where it stopped")
     one.add_argument("source", help=place)
@@ -94,14 +96,36 @@ def _row(ledger: Ledger) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    for log in _logs(args.path):
-        found = ledgers(log)
+    for log, found in _parts(args.place):
         events, size = found[-1].end - found[0].first, sum(entry.bytes for entry in found)
         print(f"{log}: {events} events, {len(found)} ledgers, {size} bytes")
         print(f"  {'first':>14} {'end':>14} {'bytes':>14}  {'home':<8} {'epochs':^11} times")
         for entry in found:
             print(_row(entry))
     return 0
+
+
+def _parts(place: str) -> Iterator[tuple[str, list[Ledger]]]:
+    """The logs of a place with their ledgers."""
+    broker, topics = _topics(place)
+    if not broker:
+        yield from ((str(log), ledgers(log)) for log in _logs(Path(place)))
+        return
+    from edgewise.log.kafka_verify import topic_ledgers
+
+    yield from ((f"kafka://{broker}/{name}", topic_ledgers(broker, name)) for name in topics)
+
+
+def _topics(place: str) -> tuple[str, list[str]]:
+    """A broker and the logs on it that are meant; '' for a directory."""
+    if not (bare := bare_broker(place)):
+        broker, topic = broker_and_topic(place)
+        return broker, [topic]
+    from edgewise.log.kafka_verify import log_topics
+
+    if not (found := log_topics(bare)):
+        raise LogError(f"{place}: there is no log on this broker")
+    return bare, found
 
 
 def _inspect(args: argparse.Namespace) -> int:
@@ -124,16 +148,24 @@ def _inspect(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     worst = 0
-    for log in _logs(args.path):
-        report = verify(log)
+    for log, report in _reports(args.place):
         state = "good" if report.good else f"{len(report.findings)} findings"
-        print(
-            f"{log}: {report.files} files, {report.events} events, {report.bytes} bytes: {state}"
-        )
+        files = f"{report.files} files" if report.files else "a topic"
+        print(f"{log}: {files}, {report.events} events, {report.bytes} bytes: {state}")
         for finding in report.findings:
             print(f"  {finding}")
             worst = 1
     return worst
+
+
+def _reports(place: str) -> Iterator[tuple[str, Report]]:
+    broker, topics = _topics(place)
+    if not broker:
+        yield from ((str(log), verify(log)) for log in _logs(Path(place)))
+        return
+    from edgewise.log.kafka_verify import verify_topic
+
+    yield from ((f"kafka://{broker}/{name}", verify_topic(broker, name)) for name in topics)
 
 
 def _copy(args: argparse.Namespace) -> int:

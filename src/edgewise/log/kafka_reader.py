@@ -66,6 +66,7 @@ class Topic:
             }
         )
         self._at = -1
+        self.doubtful = -1  # the record that was looked at last
 
     def range(self) -> tuple[int, int]:
         """Record offsets: the first, and the one behind the last that is committed."""
@@ -107,19 +108,22 @@ class Topic:
                 break
         return records, False
 
-    def last(self) -> Record | None:
-        """The newest committed record; behind it lie only the marks of transactions."""
+    def last(self, before: int | None = None) -> Record | None:
+        """The newest committed record, of those below `before`; behind it lie only the marks of
+        transactions.
+        """
         low, high = self.range()
+        high = high if before is None else before
         back = 2
         while high > low:
             start = max(low, high - back)
             found: list[Record] = []
             end, at = False, start
-            while not end:
+            while not end and at < high:
                 records, end = self.fetch(at, FETCH_RECORDS_MAX, REQUEST_S)
                 if not records and not end:
                     raise LogError(f"{self._broker}: no answer for topic {self.name}")
-                found += records
+                found += (r for r in records if r.position < high)
                 at = self._at
             if found:
                 return found[-1]
@@ -155,7 +159,9 @@ class Topic:
     def _record(self, message: Message) -> Record:
         headers: Any = message.headers()
         value: Any = message.value()
-        return parse_record(self.name, int(message.offset() or 0), headers, value)
+        # Where the client is if this one is none of ours.
+        self._at, self.doubtful = -1, int(message.offset() or 0)
+        return parse_record(self.name, self.doubtful, headers, value)
 
     def _refused(self, error: KafkaError, start: int) -> LogError:
         code = error.code()

@@ -17,7 +17,10 @@ from edgewise.log.view import SegmentView
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """One file of a log. Times are None where there are no rows; only the last is not sealed."""
+    """One file of a log, or in Kafka the records from one checkpoint to the next.
+
+    Times are None where there are no rows or none is known; only the last is not sealed.
+    """
 
     file: Path
     first: int
@@ -28,10 +31,7 @@ class Ledger:
     bytes: int
     sealed: bool
     sealed_ms: int
-
-    @property
-    def home(self) -> str:
-        return "parquet" if self.file.suffix == PARQUET else "segment"
+    home: str = "segment"
 
 
 def is_log(directory: Path) -> bool:
@@ -92,6 +92,7 @@ def _sealed(directory: Path, base: int) -> Ledger:
         path, footer.base, footer.end, footer.ts_min, footer.ts_max,
         (footer.epoch_first, footer.epoch_last), path.stat().st_size,
         sealed=True, sealed_ms=footer.sealed_ms,
+        home="parquet" if path.suffix == PARQUET else "segment",
     )  # fmt: skip
 
 

@@ -24,6 +24,12 @@ def broker_and_topic(address: str) -> tuple[str, str]:
     return parts.netloc, topic
 
 
+def bare_broker(address: str) -> str:
+    """The broker of `kafka://host:port` without a topic, '' for anything else."""
+    parts = urlsplit(address)
+    return parts.netloc if parts.scheme == "kafka" and not parts.path.strip("/") else ""
+
+
 def open_reader(address: str) -> LogReader:
     broker, topic = broker_and_topic(address)
     if broker:

@@ -34,7 +34,7 @@ from edgewise.log.scan import read_header
 class Finding:
     """Something wrong. `position` is a byte of the file, -1 where there is none to name."""
 
-    file: Path
+    file: Path | str
     position: int
     what: str
 
