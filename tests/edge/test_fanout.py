@@ -1,5 +1,9 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
+from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.wire import codec, frames
 from edgewise.wire.paths import parse_selector
@@ -103,3 +107,50 @@ def test_removal_is_told_and_a_topic_may_come_back():
     assert not fanout.remove("a")
     put(fanout, "a", {"v": 2})
     assert [type(e).__name__ for e in viewer.read()] == ["Removed", "Update"]
+
+
+CONFLATE = st.sampled_from(["replace", "off", "merge(sum)"])
+DEEDS = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "put", "put", "read", "one", "resume", "leave", "remove", "look"]),
+        st.integers(0, 2),
+        st.integers(0, 2),
+    ),
+    max_size=60,
+)
+
+
+def act(fanout, viewers, deed, policy, now):
+    verb, who, what = deed
+    viewer, path = viewers[who], f"a/{what}"
+    topic = fanout.tree.get(path)
+    slot = topic and topic.slots.get(viewer.outbox)
+    if verb == "put":
+        put(fanout, path, {"v": 1}, now, policy)
+    elif verb in {"read", "one"}:
+        viewer.outbox.take(10**9 if verb == "read" else 1, now)
+    elif verb == "remove":
+        fanout.remove(path)
+    elif verb == "leave":
+        fanout.forget(viewer.outbox, {0: ("a", "#")})
+        viewers[who] = Viewer(fanout, "a/#")
+    elif slot is not None and verb == "resume":
+        viewer.outbox.resume(slot, 0, what)
+    elif slot is not None:
+        slot.want(0, Want(gap_us=what))
+
+
+@given(CONFLATE, DEEDS)
+def test_a_change_is_offered_to_those_with_nothing_pending_and_the_others_are_counted(
+    conflate, deeds
+):
+    fanout, policy = an_edge(), Policy(conflate=conflate)
+    viewers = [Viewer(fanout, "a/#") for _ in range(3)]
+    for number, deed in enumerate(deeds):
+        act(fanout, viewers, deed, policy, SECOND + number)
+        for topic in fanout.tree:
+            waits = {o for o, s in topic.slots.items() if s.waits or topic.alias in o._pending}
+            assert set(topic.eager) == set(topic.slots) - (waits if topic.conflatable else set())
+    if not {"leave", "remove"} & {verb for verb, *_ in deeds}:
+        counted = sum(group.conflated for group in fanout.tree.groups.values())
+        assert counted == sum(viewer.outbox.conflated for viewer in viewers)

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from websockets.asyncio.client import connect
 
-from edgewise.edge import server
+from edgewise.edge import rounds, server
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.server import Edge, Publication
 from edgewise.edge.topics import Policy
@@ -298,7 +298,8 @@ def test_a_look_at_many_sessions_is_cut_in_slices(monkeypatch):
         asyncio.get_running_loop().call_soon(order.append, "somebody")
         edge._sweep()
         await until(lambda: len(order) >= 6)
-        assert order[:6] == [0, 1, "somebody", 2, 3, 4]
+        assert order.index("somebody") == 2
+        assert {*order[:6]} == {0, 1, 2, 3, 4, "somebody"}
 
     with_edge(scenario, sweep_ms=10_000)
 
@@ -346,11 +347,12 @@ def test_the_same_over_tls(tmp_path):
 
 def test_while_a_round_takes_too_long_newcomers_are_refused_and_later_welcome():
     async def scenario(edge, port):
-        edge._spent_us = 2_000_000
+        edge.rounds.spent_us = 2_000_000
+        edge.rounds._ended_us = edge.now_us()
         assert edge.overloaded
         async with open_peer(port) as late:
             assert (await Peer(late).hear()).code == Code.OVERLOADED
-        edge._flush()
+        edge.rounds._start()
         async with open_peer(port) as websocket:
             await subscribed(websocket)
 
@@ -363,11 +365,11 @@ def test_a_hiccup_of_the_machine_makes_nobody_wait(monkeypatch):
     async def scenario(edge, port):
         async with open_peer(port) as websocket:
             peer = await subscribed(websocket)
-            clock = itertools.count(server.now_us(), 50_000)
-            monkeypatch.setattr(server, "now_us", lambda: next(clock))
+            clock = itertools.count(rounds.now_us(), 50_000)
+            monkeypatch.setattr(rounds, "now_us", lambda: next(clock))
             edge.publish("a", {"v": 1}, offset=10, at_us=1)
             await peer.update()
-            assert edge._spent_us >= 50_000
-            assert edge.tick_us == 0
+            assert edge.rounds.spent_us >= 50_000
+            assert edge.rounds.tick_us == 0
 
     with_edge(scenario)

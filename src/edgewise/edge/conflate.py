@@ -57,10 +57,10 @@ class Outbox:
         "_waiting",
         "budget",
         "bytes_sent",
-        "conflated",
         "control_bytes",
         "may_read",
         "overflowed",
+        "overtaken",
         "slots",
         "topics_max",
         "updates_sent",
@@ -75,7 +75,7 @@ class Outbox:
         self.overflowed = False
         self.updates_sent = 0
         self.bytes_sent = 0
-        self.conflated = 0
+        self.overtaken = 0
         self._control: list[bytes] = []
         self._pending: dict[Hashable, tuple[Slot, Change | None]] = {}
         self._waiting: list[tuple[int, int]] = []
@@ -87,6 +87,21 @@ class Outbox:
     @property
     def pending(self) -> int:
         return len(self._pending) + len(self._waiting)
+
+    @property
+    def conflated(self) -> int:
+        """Updates that were overtaken while they waited: those gone and those still here."""
+        waiting = (self.slots.get(alias) for _, alias in self._waiting)
+        slots = itertools.chain((s for s, change in self._pending.values() if not change), waiting)
+        looked = itertools.islice(slots, CANDIDATES_MAX)
+        return self.overtaken + sum(_overtaken(slot) for slot in looked if slot is not None)
+
+    @property
+    def behind(self) -> bool:
+        """Whether what waits longest was overtaken since."""
+        for slot, change in self._pending.values():
+            return change is None and _overtaken(slot) > 0
+        return False
 
     @property
     def idle(self) -> bool:
@@ -127,7 +142,9 @@ class Outbox:
             topic.slots[self] = slot
             if topic.head is not None:
                 slot.since_us = topic.head.at_us
-                self._pending[topic.alias] = (slot, None)
+                self._await(slot, topic.head)
+            else:
+                topic.eager[self] = slot
         slot.want(subscription, want)
         return slot
 
@@ -158,14 +175,15 @@ class Outbox:
         whole = topic.policy.conflatable and topic.policy.recovery != "precise"
         known = epoch <= head.epoch and to <= head.to
         slot.resumed = (How.CATCH_UP if whole and known else How.GAP, min(to, head.to))
-        self._pending[topic.alias] = (slot, None)
+        self._await(slot, head)
 
     def detach(self, topic: Topic, reason: Gone) -> None:
         slot = self.slots.pop(topic.alias, None)
         if slot is None:
             return
-        topic.slots.pop(self, None)
         self._drop(topic.alias, slot)
+        topic.slots.pop(self, None)
+        topic.eager.pop(self, None)
         if slot.told:
             self.say(codec.encode(Remove(topic.alias, reason)))
 
@@ -174,6 +192,7 @@ class Outbox:
         for slot in self.slots.values():
             self._close_fold(slot)
             slot.topic.slots.pop(self, None)
+            slot.topic.eager.pop(self, None)
         self.slots.clear()
         self._pending.clear()
         self._waiting.clear()
@@ -197,10 +216,10 @@ class Outbox:
                 self._pending[topic.alias, "paused"] = (slot, None)
             return
         if topic.alias in self._pending or slot.waits:
-            self.conflated += 1
-            topic.group.conflated += 1
+            topic.group.conflated += not topic.conflatable  # a window of its own
             return
         slot.since_us = change.at_us
+        slot.first = change.version
         if merge is not None and slot.sent is not None:
             slot.fold = topic.open_fold(change, merge)
         if now_us < slot.due_us:
@@ -208,6 +227,14 @@ class Outbox:
             heapq.heappush(self._waiting, (slot.due_us, topic.alias))
         else:
             self._pending[topic.alias] = (slot, None)
+
+    def _await(self, slot: Slot, head: Change) -> None:
+        """The current value goes out when it can; later ones take its place."""
+        topic = slot.topic
+        slot.first = head.version
+        self._pending[topic.alias] = (slot, None)
+        if topic.conflatable:
+            topic.eager.pop(self, None)
 
     def stale(self, slot: Slot, since_us: int) -> None:
         if slot.told:
@@ -268,8 +295,8 @@ class Outbox:
         return size
 
     def _run(self, bytes_max: int) -> tuple[bytes, ...]:
-        """All that waits, when it is one unconflated topic: clients that are equally far behind
-        share it. Empty when this is not the case.
+        """What waits and fits, when all of it is one unconflated topic: clients that are equally
+        far behind share it. Empty when this is not the case.
         """
         pending = self._pending
         slot, _ = next(iter(pending.values()))
@@ -282,18 +309,26 @@ class Outbox:
             or slot.queued != count
             or last.version - base.version != count
             or base.version < slot.replay_to
-            or topic.size * count > bytes_max
         ):
             return ()
+        fit = min(count, max(1, bytes_max // topic.size))
+        if fit < count:
+            last = next(itertools.islice(pending.values(), fit - 1, None))[1]
+            assert last is not None, "what is queued is a change"
         frames = last.runs.get(base.version)
         if frames is None:
-            changes = [base, *(c for _, c in pending.values() if c is not None)]
+            queued = itertools.islice(pending.values(), fit)
+            changes = [base, *(c for _, c in queued if c is not None)]
             frames = tuple(step_frame(topic, a, b) for a, b in itertools.pairwise(changes))
             if len(last.runs) < RUNS_MAX:
                 last.runs[base.version] = frames
-        pending.clear()
-        slot.queued = 0
-        self._sent(slot, last, sum(map(len, frames)), count)
+        if fit == count:
+            pending.clear()
+        else:
+            for key in [*itertools.islice(pending, fit)]:
+                del pending[key]
+        slot.queued -= fit
+        self._sent(slot, last, sum(map(len, frames)), fit)
         return frames
 
     def acknowledged(self, updates: int) -> Iterator[Sample]:
@@ -350,6 +385,10 @@ class Outbox:
         if change is not None and base is not None and change.version > slot.replay_to:
             slot.queued -= 1
             frame = change.frames.get(base.version) or first_step_frame(topic, base, change)
+        elif change is None and base and slot.merge is None and slot.resumed is None:
+            self.overtaken += held.version - slot.first
+            topic.eager[self] = slot
+            frame = held.frames.get(base.version) or first_step_frame(topic, base, held)
         else:
             frame = self._frame(slot, change, held)
         out.append(frame)
@@ -399,6 +438,9 @@ class Outbox:
     def _frame(self, slot: Slot, change: Change | None, held: Change) -> bytes:
         topic = slot.topic
         base = slot.sent
+        if change is None:
+            self.overtaken += _overtaken(slot)
+            topic.eager[self] = slot
         if change is not None:
             slot.queued -= 1
             if change.version <= slot.replay_to and slot.sent is not None:
@@ -427,7 +469,9 @@ class Outbox:
             slot.fold = None
 
     def _drop(self, alias: int, slot: Slot) -> None:
-        self._pending.pop(alias, None)
+        if self._pending.pop(alias, None) is not None or slot.waits:
+            self.overtaken += _overtaken(slot)
+        slot.topic.eager[self] = slot
         self._close_fold(slot)
         slot.waits = False
         if slot.queued or slot.paused:
@@ -437,3 +481,12 @@ class Outbox:
 
     def _keys_of(self, alias: int) -> Iterator[Hashable]:
         return (k for k in self._pending if isinstance(k, tuple) and k[0] == alias)
+
+
+def _overtaken(slot: Slot) -> int:
+    """Changes since the one that made the topic pending."""
+    topic = slot.topic
+    head = topic.head
+    if head is None or (slot.merge is None and not topic.conflatable):
+        return 0  # what comes before the first sight of it was not for this client
+    return head.version - slot.first

@@ -1,7 +1,8 @@
 """From a change of a topic to the sessions that want it. Pure: time is an argument.
 
 Publishing marks sessions dirty and encodes nothing; the cost is one dictionary look-up per
-subscriber. Whoever drives sockets empties `dirty` and flushes when a socket can take it.
+subscriber that has nothing of the topic pending yet. Whoever drives sockets empties `dirty` and
+flushes when a socket can take it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Fanout:
         self.tree = tree
         self.dirty: dict[Outbox, None] = {}
         self.published = 0
+        self.queued = 0  # updates that may not be conflated, for all sessions
         self.merges = Merges()
         self._selectors: SelectorIndex[tuple[Outbox, int]] = SelectorIndex()
         self._wants: dict[tuple[Outbox, int], Want] = {}
@@ -65,8 +67,13 @@ class Fanout:
             self.tree.touch(topic, now_us)
         if topic.stale_us:
             self._mark_stale(topic, 0)
-        dirty = self.dirty
-        for outbox, slot in topic.slots.items():
+        dirty, eager = self.dirty, topic.eager
+        if topic.conflatable:
+            topic.group.conflated += len(topic.slots) - len(eager)
+            topic.eager = {}
+        else:
+            self.queued += len(eager)
+        for outbox, slot in eager.items():
             outbox.offer(slot, change, now_us)
             dirty[outbox] = None
 

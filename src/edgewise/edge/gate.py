@@ -155,6 +155,7 @@ class Gate:
     verifier: Verifier | None = None
     origins: tuple[str, ...] = ()
     sessions_max: int = 0  # per principal that does not say
+    changes: int = 0  # of what was granted; a session that saw the last need not ask again
     _inside: dict[str, int] = field(default_factory=dict)
     _granted: dict[str, Principal | None] = field(default_factory=dict)
 
@@ -192,10 +193,12 @@ class Gate:
 
     def revoke(self, name: str) -> None:
         self._granted[name] = None
+        self.changes += 1
 
     def regrant(self, principal: Principal) -> None:
         """New permissions for a name, for open sessions and those to come."""
         self._granted[principal.name] = principal
+        self.changes += 1
 
     def admits_origin(self, origin: str, host: str) -> bool:
         """A browser page may connect when it came from here or is listed."""

@@ -13,7 +13,6 @@ import logging
 import secrets
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -28,6 +27,7 @@ from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, demand_authentication
 from edgewise.edge.merge import Merge
 from edgewise.edge.puts import Told, gone, put, told
+from edgewise.edge.rounds import Rounds, now_us
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.session import Session
 from edgewise.edge.telemetry import Telemetry, session_record
@@ -43,17 +43,10 @@ from edgewise.wire.codes import Code
 _log = logging.getLogger("edgewise.edge")
 
 Carrier = Connection | PollCarrier
-QUIET_US = 500  # below this nothing is gained by waiting
-CROWD_MIN = 8  # sessions in a round from which on collecting pays
-ROUNDS_PER_TICK = 2  # so that flushing leaves a third of a busy loop to reading
 TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
 SWEEP_SLICE = 256  # connections looked at in one turn of the loop
 SYSTEM_TOPIC = Policy(ttl_ms=5000)
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +77,18 @@ class Edge:
         self.telemetry = Telemetry()
         self.now_us = now_us
         self.pack = Packer()
-        self.tick_us = 0
-        self._round_us = 0
-        self._spent_us = 0  # on the last round of flushes
         self.carriers: dict[Outbox, Carrier] = {}
+        self.rounds = Rounds(self.fanout, self.carriers, self.config.tick_ms * 1000)
+        self.flush_due, self.flush_soon = self.rounds.due, self.rounds.soon
         self._by_name: dict[str, Carrier] = {}
         self._open: set[Connection] = set()
+        self._polls: set[PollCarrier] = set()
         self._calls = Calls(self.flush_soon)
         self._routes = Routes(
             self.config, self.fanout.tree, self.gate, self.telemetry, lambda: self.stats
         )
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._flush_handle: asyncio.Handle | None = None
         self._sweep_handle: asyncio.Handle | None = None
         self._told_us = 0
         # Where several edges share a port (`siblings`): who hears of changes, who decides.
@@ -137,12 +129,13 @@ class Edge:
     async def take_in(self) -> None:
         """From now on feeds may publish; `start` says it too."""
         self._loop = asyncio.get_running_loop()
+        self.rounds.begin()
 
     async def stop(self) -> None:
-        for handle in (self._flush_handle, self._sweep_handle):
-            if handle is not None:
-                handle.cancel()
-        self._flush_handle = self._sweep_handle = None
+        self.rounds.stop()
+        if self._sweep_handle is not None:
+            self._sweep_handle.cancel()
+            self._sweep_handle = None
         if self._server is not None:
             self._server.close()
         for carrier in [*self.carriers.values()]:
@@ -224,7 +217,7 @@ class Edge:
     @property
     def overloaded(self) -> bool:
         """Everybody gets less, evenly, and that takes too long: newcomers would make it worse."""
-        return self._spent_us > self.config.overload_ms * 1000
+        return self.rounds.longer_than(self.config.overload_ms * 1000)
 
     @property
     def sessions(self) -> list[Session]:
@@ -238,58 +231,13 @@ class Edge:
             sessions=len(self.carriers),
             topics=len(self.fanout.tree),
             published=self.fanout.published,
+            conflated=sum(group.conflated for group in self.fanout.tree.groups.values()),
         )
         for outbox, carrier in self.carriers.items():
             stats.updates_sent += outbox.updates_sent
             stats.bytes_sent += carrier.bytes_sent
-            stats.conflated += outbox.conflated
             stats.pending += outbox.pending
         return stats
-
-    def flush_due(self, now_us: int) -> None:
-        """A client spoke: a quiet edge answers at once."""
-        dirty = self.fanout.dirty
-        if self._flush_handle is not None or not dirty:
-            return
-        if not self.tick_us and len(dirty) < CROWD_MIN:
-            self.fanout.dirty = {}
-            for outbox in dirty:
-                carrier = self.carriers.get(outbox)
-                if carrier is not None:
-                    carrier.flush(now_us)
-        elif now_us - self._round_us >= self.tick_us:
-            self._flush_dirty(now_us)
-        else:
-            self.flush_soon()
-
-    def flush_soon(self) -> None:
-        """After this turn of the loop, or when the tick is over."""
-        if self._flush_handle is not None or self._loop is None or not self.fanout.dirty:
-            return
-        wait_us = self._round_us + self.tick_us - now_us()
-        if wait_us > 0:
-            # Many updates within one tick share one write per session.
-            self._flush_handle = self._loop.call_later(wait_us / 1_000_000, self._flush)
-        else:
-            self._flush_handle = self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._flush_handle = None
-        self._flush_dirty(now_us())
-
-    def _flush_dirty(self, now: int) -> None:
-        dirty, self.fanout.dirty = self.fanout.dirty, {}
-        carriers = self.carriers
-        for outbox in dirty:
-            carrier = carriers.get(outbox)
-            if carrier is not None:
-                carrier.flush(now)
-        # A quiet edge flushes at once; a busy one collects for a few rounds' worth of time.
-        self._round_us = now_us()
-        self._spent_us = self._round_us - now
-        # A long round of few sessions is somebody else's load: waiting would share nothing.
-        tick_us = min(self.config.tick_ms * 1000, ROUNDS_PER_TICK * self._spent_us)
-        self.tick_us = tick_us if tick_us > QUIET_US and len(dirty) >= CROWD_MIN else 0
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()
@@ -329,8 +277,7 @@ class Edge:
         now = now_us()
         self.fanout.sweep(now)
         self._tell_about_ourselves(now)
-        polls = (c for c in self.carriers.values() if isinstance(c, PollCarrier))
-        self._sweep_on(iter([*self._open, *polls]))
+        self._sweep_on(iter([*self._open, *self._polls]))
 
     def _sweep_on(self, carriers: Iterator[Carrier]) -> None:
         """In slices: nobody waits for a look at ten thousand others."""
@@ -384,6 +331,8 @@ class Edge:
         name = self.session_prefix + secrets.token_urlsafe(16)
         session = Session(name, self, now_us())
         self.carriers[session.outbox] = carrier
+        if isinstance(carrier, PollCarrier):
+            self._polls.add(carrier)
         self._by_name[session.name] = carrier
         return session
 
@@ -453,8 +402,9 @@ class Edge:
         session = carrier.session
         if session is not None and self.carriers.pop(session.outbox, None) is not None:
             self._by_name.pop(session.name, None)
+            if isinstance(carrier, PollCarrier):
+                self._polls.discard(carrier)
             self._calls.forget(session)
             session.forget()
             self._totals.updates_sent += session.outbox.updates_sent
-            self._totals.conflated += session.outbox.conflated
             self._totals.bytes_sent += carrier.bytes_sent

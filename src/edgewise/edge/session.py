@@ -72,7 +72,9 @@ class Session:
         self._asks = 0
         self.drain = Drain(now_us)
         self._declared = (0, 0)  # bytes/s and updates/s that the client asked for
-        self._conflated = 0
+        self._overtaken = 0
+        self._look_us = 0  # when `tick` has something to look at
+        self._asked_gate = 0
         self._trusted: Topic | None = None  # where this principal may publish, asked last
 
     @property
@@ -107,20 +109,30 @@ class Session:
 
     def tick(self, now_us: int) -> None:
         """Time passed: handshake, idleness, keep-alive, permissions."""
-        config = self._config
-        if self._grammar.state is _NEW:
-            if now_us - self.opened_us > config.handshake_ms * 1000:
-                self.end(Code.HANDSHAKE_TIMEOUT)
-        elif now_us - self.heard_us > config.idle_ms * 1000:
-            self.end(Code.IDLE)
-        else:
-            self._recheck(now_us)
-            if now_us - self.pinged_us > config.ping_ms * 1000:
-                self.pinged_us = now_us
-                self._grammar.send(frames.Ping(now_us))
-                self._settle()
+        if now_us >= self._look_us or self._asked_gate != self._place.gate.changes:
+            self._look(now_us)
         if not self.outbox.idle:
-            self._settle()  # a budget may have grown meanwhile
+            self._fanout.dirty[self.outbox] = None  # a budget may have grown meanwhile
+
+    def _look(self, now_us: int) -> None:
+        """What is due, and when to look again: nothing can be before, unless permissions change"""
+        config, gate = self._config, self._place.gate
+        self._asked_gate = gate.changes
+        if self._grammar.state is _NEW:
+            self._look_us = self.opened_us + config.handshake_ms * 1000 + 1
+            if now_us >= self._look_us:
+                self.end(Code.HANDSHAKE_TIMEOUT)
+            return
+        if now_us - self.heard_us > config.idle_ms * 1000:
+            self.end(Code.IDLE)
+            return
+        self._recheck(now_us)
+        if now_us - self.pinged_us > config.ping_ms * 1000:
+            self.pinged_us = now_us
+            self._grammar.send(frames.Ping(now_us))
+            self._settle()
+        ends_us = (self.heard_us + config.idle_ms * 1000, self.pinged_us + config.ping_ms * 1000)
+        self._look_us = min(*ends_us, self.principal.expires_us or ends_us[0]) + 1
 
     def ask(self, path: str, body: Any, done: Done) -> None:
         """A question to the client; `done` gets the answer or the error."""
@@ -191,6 +203,7 @@ class Session:
         except ProtocolError as error:
             self._grammar.end(error.code, error.reason)
             return
+        self._look_us = 0
         self.outbox.may_read = self.principal.may_read
         self.client = frame.options.client[:64]
         self._declared = (frame.options.bytes_per_s, frame.options.updates_per_s)
@@ -255,9 +268,10 @@ class Session:
     def learn(self, below: int, now_us: int) -> None:
         """`below` bytes wait under us. Only where there is a choice: something was conflated."""
         outbox = self.outbox
-        if outbox.conflated == self._conflated and not self.drain.bytes_per_s:
+        chosen = outbox.overtaken != self._overtaken or outbox.behind
+        if not chosen and not self.drain.bytes_per_s:
             return
-        self._conflated = outbox.conflated
+        self._overtaken = outbox.overtaken
         before = self.drain.bytes_per_s
         self.drain.observe(outbox.bytes_sent, below, now_us)
         if self.drain.bytes_per_s != before:

@@ -27,6 +27,7 @@ class Slot:
 
     __slots__ = (
         "due_us",
+        "first",
         "fold",
         "gap_us",
         "last",
@@ -55,6 +56,7 @@ class Slot:
         self.replay_to = 0  # changes up to this version are told as replay
         self.resumed: tuple[How, int] | None = None  # how to tell the next value, and since where
         self.since_us = 0  # when the client's value was overtaken
+        self.first = 0  # the version that was the head then; later ones are conflated
         self.due_us = 0
         self.wants: dict[int, Want] = {}
         self.gap_us = 0

@@ -114,7 +114,8 @@ class Group:
 
 
 class Topic:
-    """A path with a current value. `slots` are the sessions that see it.
+    """A path with a current value. `slots` are the sessions that see it, `eager` those of them
+    that a change must be offered to: with a value pending already, there is nothing to do.
 
     `history` holds the last changes of a topic that promises replay; it is whole from offset
     `whole_from` on.
@@ -126,6 +127,7 @@ class Topic:
         "composed",
         "conflatable",
         "deadline_us",
+        "eager",
         "folds",
         "group",
         "head",
@@ -168,6 +170,7 @@ class Topic:
         self.merge = merge
         self.head: Change | None = None
         self.slots: dict[Any, Any] = {}
+        self.eager: dict[Any, Any] = {} if self.conflatable else self.slots
         self.folds: dict[tuple[int, str], Fold] = {}
         self.history: deque[Change] = deque()
         self.whole_from = -1
