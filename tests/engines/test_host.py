@@ -1,5 +1,7 @@
 """State of a version comes from memory only when it is exactly the one asked for."""
 
+import dataclasses
+
 import pytest
 
 from edgewise.engines import host
@@ -204,6 +206,22 @@ def test_a_question_sees_the_last_batch_and_a_change_stays(tmp_path, monkeypatch
     assert ask(after, everything) == [("a",), ("x",)]
     run_part(after, 0, [batch("b", first=1)])
     assert ask(job(2, tmp_path, TABLE), everything) == [("a",), ("x",), ("b",)]
+
+
+def test_a_change_by_a_question_reaches_a_worker_that_kept_the_kernel_of_before(
+    tmp_path, monkeypatch
+):
+    worker, driver = host.LiveKernels(), host.LiveKernels()
+    monkeypatch.setattr(host, "_LIVE", worker)
+    run_part(job(0, tmp_path, TABLE), 0, [batch("a", first=0)])
+    monkeypatch.setattr(host, "_LIVE", driver)
+    after = job(1, tmp_path, TABLE)
+    ask(after, compile_query("select 'x' as k insert into T", after.app))
+    monkeypatch.setattr(host, "_LIVE", worker)
+    run_part(dataclasses.replace(after, revision=1), 0, [batch("b", first=1)])
+    everything = compile_query("from T select k", after.app)
+    asked = dataclasses.replace(job(2, tmp_path, TABLE), revision=1)
+    assert ask(asked, everything) == [("a",), ("x",), ("b",)]
 
 
 def test_a_row_that_no_log_can_hold_is_a_fault_and_the_others_are_rows(tmp_path):

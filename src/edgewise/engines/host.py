@@ -73,6 +73,7 @@ class Job:
     reads: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of a stream, where not all
+    revision: int = 0  # how often questions have changed the state: kernels of before are stale
 
     @property
     def outputs(self) -> tuple[Stream, ...]:
@@ -95,21 +96,25 @@ def tap_stream(query: Query) -> Stream:
     return Stream(Schema(f"@{query.name}", tuple(Attribute(i.name, i.expr.type) for i in items)))
 
 
+Version = tuple[int, int]  # the batch, and what questions have changed after it
+
+
 class LiveKernels:
     """The kernels of this process with the version of their state, least recently used go."""
 
     def __init__(self) -> None:
-        self._kernels: OrderedDict[tuple[str, str, int], tuple[int, Compiled]] = OrderedDict()
+        self._kernels: OrderedDict[tuple[str, str, int], tuple[Version, Compiled]] = OrderedDict()
 
     def take(self, job: Job, part: int) -> Compiled:
         """A kernel holding exactly the state after the batch before this one."""
         version, kernel = self._kernels.pop(self._key(job, part), (None, None))
-        if kernel is not None and (job.fragment.stateless or version == job.version - 1):
+        wanted = (job.version - 1, job.revision)
+        if kernel is not None and (job.fragment.stateless or version == wanted):
             return kernel
         return fresh(job, part)
 
     def keep(self, job: Job, part: int, kernel: Compiled) -> None:
-        self._kernels[self._key(job, part)] = (job.version, kernel)
+        self._kernels[self._key(job, part)] = ((job.version, job.revision), kernel)
         while len(self._kernels) > LIVE_KERNELS_MAX:
             self._kernels.popitem(last=False)
 
@@ -218,13 +223,19 @@ def _one(batches: list[Any]) -> Any:
 
 
 def ask(job: Job, query: OnDemandQuery) -> list[tuple[Any, ...]]:
-    """A question to what an unkeyed fragment holds after the batch before `job`."""
+    """A question to what an unkeyed fragment holds after the batch before `job`.
+
+    One that changes it makes the next revision: jobs that follow are of that one.
+    """
     kernel = _LIVE.take(job, 0)
     rows = kernel.ask(query)
     kernel.take()
+    revision = job.revision
     if query.output is not None:
         StateStore(job.state_root, 0).amend(job.version - 1, list(kernel.changed()))
-    _LIVE.keep(dataclasses.replace(job, version=job.version - 1), 0, kernel)
+        revision += 1
+    after = dataclasses.replace(job, version=job.version - 1, revision=revision)
+    _LIVE.keep(after, 0, kernel)
     return rows
 
 

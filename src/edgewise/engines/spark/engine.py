@@ -101,6 +101,7 @@ class SparkApp:
         self.progress = Progress(partitions=self.config.partitions)
         self._turn = threading.Lock()  # a batch or a question, one at a time
         self._version = self.checkpoint.committed(self.began)
+        self._revisions = dict.fromkeys((f.name for f in self.fragments), 0)
         prefixes = {name: f"s{i}_" for i, name in enumerate((*self.logs, *self._between))}
         self._projections = {
             f.name: native.projections(app, f, prefixes)
@@ -225,7 +226,9 @@ class SparkApp:
         if fragment is None:
             raise SetupError(f"the app '{self.app.name}' holds no '{store}'")
         with self._turn:
-            return host.ask(self._job(fragment, self._version + 1, 0), query)
+            rows = host.ask(self._job(fragment, self._version + 1, 0), query)
+            self._revisions[fragment.name] += query.output is not None
+        return rows
 
     def _job(self, fragment: Fragment, version: int, clock: int) -> Job:
         return Job(
@@ -238,6 +241,7 @@ class SparkApp:
             taps=self.taps,
             start=self.start,
             reads=self._reads[fragment.name],
+            revision=self._revisions[fragment.name],
         )
 
     def _runner(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Made]:

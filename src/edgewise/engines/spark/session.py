@@ -18,9 +18,11 @@ BATCHES_RETAINED = 20
 def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSession:
     """Python workers run this interpreter and this package; `scratch` is for shuffle files."""
     package = str(Path(edgewise.__file__).parent.parent)
-    inherited = os.environ.get("PYTHONPATH", "")
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYSPARK_PYTHON"] = sys.executable  # executors would take python3 from PATH
-    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (package, inherited) if p)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys(p for p in (package, *inherited) if p)
+    )
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     log4j = Path(__file__).parent / "log4j2.properties"
     builder = (
