@@ -3,8 +3,9 @@
 import pytest
 from pyarrow import fs
 
-from edgewise.engines.homes import ArrowHome, LocalHome, home
+from edgewise.engines.homes import ArrowHome, LocalHome, below, home
 from edgewise.engines.state import SNAPSHOT_EVERY, StateStore
+from edgewise.errors import SetupError
 
 
 @pytest.fixture(params=["local", "subtree", "mock"])
@@ -49,3 +50,16 @@ def test_state_lives_on_any_file_system(place):
 def test_a_uri_names_a_file_system_and_a_path_is_local(tmp_path):
     assert home(f"file://{tmp_path}/x").path == home(tmp_path / "x").path
     assert isinstance(home("mock://bucket/x"), ArrowHome)
+
+
+def test_a_place_inside_a_uri_keeps_what_the_uri_asks_for():
+    asked = "s3://me:secret@bucket/state/?region=eu-west-1&scheme=http"
+    assert below(asked, "0", "q") == "s3://me:secret@bucket/state/0/q?region=eu-west-1&scheme=http"
+    assert below("s3://bucket", "0") == "s3://bucket/0"
+    assert below("/data/state/", "0", "q") == "/data/state/0/q"
+
+
+def test_a_file_system_that_nobody_knows_is_refused_without_its_secret():
+    with pytest.raises(SetupError, match="nfs://host/state cannot be reached") as refused:
+        home("nfs://me:secret@host/state")
+    assert "secret" not in str(refused.value)

@@ -6,14 +6,20 @@ store shows an object when it is complete; elsewhere it is a temporary name and 
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
+import pyarrow as pa
 from pyarrow import fs
 
+from edgewise.errors import SetupError
+
 WHOLE_AT_CLOSE = frozenset({"s3", "gcs", "abfs"})
+FILE_SYSTEMS_KEPT = 64  # connections of a process; to make one takes longer than to write a file
 TEMPORARY = "."  # names that start like this are leftovers of somebody who was killed
 
 
@@ -35,14 +41,34 @@ class Home(Protocol):
 
 
 def home(where: str | Path) -> Home:
-    """A path, or a URI such as `s3://bucket/prefix` or `hdfs://host/path`."""
+    """A path, or a URI such as `s3://bucket/prefix?region=eu-west-1` or `hdfs://host/path`."""
     text = str(where)
     if "://" not in text:
         return LocalHome(Path(text))
     if text.startswith("file://"):
         return LocalHome(Path(text.removeprefix("file://")))
-    found, path = fs.FileSystem.from_uri(text)
-    return ArrowHome(found, path)
+    return ArrowHome(*_reached(text))
+
+
+def below(where: str, *names: str) -> str:
+    """The place of that name inside; what a URI asks for after its path stays behind it."""
+    if "://" not in where:
+        return "/".join([where.rstrip("/"), *names])
+    parts = urlsplit(where)
+    path = "/".join([parts.path.rstrip("/"), *names])
+    return parts._replace(path=path).geturl()
+
+
+@functools.lru_cache(FILE_SYSTEMS_KEPT)
+def _reached(uri: str) -> tuple[Any, str]:
+    try:
+        found: tuple[Any, str] = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowException, OSError) as why:
+        place = urlsplit(uri)
+        named = f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
+        reason = str(why).replace(uri, named)
+        raise SetupError(f"{named} cannot be reached: {reason}") from None
+    return found
 
 
 def _temporary(name: str) -> str:
@@ -113,9 +139,10 @@ class ArrowHome:
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        self.filesystem.create_dir(self.path, recursive=True)
         target = f"{self.path}/{name}"
         whole = self.filesystem.type_name in WHOLE_AT_CLOSE
+        if not whole:  # where a file appears with its path there are no directories to make
+            self.filesystem.create_dir(self.path, recursive=True)
         place = target if whole else f"{self.path}/{_temporary(name)}"
         with self.filesystem.open_output_stream(place) as file:
             file.write(data)

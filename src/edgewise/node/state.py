@@ -28,7 +28,8 @@ TITLES = (
 def places(where: str) -> dict[str, Home]:
     """State by app: of a data directory, a checkpoint, or a place given with `--state`."""
     if "://" in where:
-        return {where: home(where)}
+        place = home(where)
+        return {str(place): place}
     path = Path(where)
     if (path / "state").is_dir():
         return {path.name: LocalHome(path / "state")}

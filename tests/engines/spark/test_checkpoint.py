@@ -71,6 +71,20 @@ def test_state_may_live_elsewhere(tmp_path):
     assert (tmp_path / "there" / "0" / "keyed" / "0" / "0.delta").exists()
 
 
+def test_state_of_another_checkpoint_is_refused(tmp_path):
+    there = f"file://{tmp_path}/there"
+    one = Checkpoint(tmp_path / "one", there)
+    began = one.begin(1, [KEYED])
+    StateStore(one.root(began, "keyed"), 0).save(0, [(b"k", b"v")])
+    for _ in range(2):  # what is refused leaves nothing that would be taken the next time
+        with pytest.raises(StateError, match=r"state of another checkpoint than .*two"):
+            Checkpoint(tmp_path / "two", there).begin(1, [KEYED])
+    assert Checkpoint(tmp_path / "one", there).begin(1, [KEYED]) == began
+    (tmp_path / "there" / "owner").unlink()  # as if killed before it was written
+    assert Checkpoint(tmp_path / "one", there).begin(1, [KEYED]) == began
+    assert (tmp_path / "there" / "owner").read_text() == began.id
+
+
 def test_a_query_killed_while_it_wrote_down_its_first_batch_starts_again(tmp_path):
     checkpoint = Checkpoint(tmp_path)
     offsets = checkpoint.spark / "offsets"

@@ -1,9 +1,11 @@
 """kill -9 at any moment, start again: every row is in the output once.
 
 A driver takes its JVM and workers with it. A Python worker is killed alone: Spark does its task
-again, from the state before the batch. Fifty of both, over queries of every kind:
+again, from the state before the batch. Batches are so small that there is always work left when
+something is killed; a kill after the last row would prove nothing and fails the test. 51 of both,
+35 drivers and 16 workers, over queries of every kind:
 
-    python -m pytest -m slow tests/engines/spark/test_crash.py
+    python -m pytest -m slow -s tests/engines/spark/test_crash.py
 """
 
 import json
@@ -13,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,7 +30,7 @@ from edgewise.node.replay import _load, replay
 pytestmark = pytest.mark.spark
 
 EVENTS = 6_000
-BATCH_ROWS = 400
+BATCH_ROWS, STEP_ROWS = 150, 6  # forty batches, each of 0.2 s and more, a thousand steps
 PATIENCE_S = 240
 MASTER = "local[2,4]"  # a task may fail three times
 BOTH = "define stream S (k string, v int); define stream T (k string, v int);"
@@ -71,8 +74,9 @@ class Driver:
     """The engine process of a node, as a node starts it."""
 
     def __init__(self, app, layout, engine, *more):
+        rows = STEP_ROWS if engine == "embedded" else BATCH_ROWS
         command = [sys.executable, "-m", "edgewise.node.engine", str(app)]
-        command += ["--data", str(layout.data), "--engine", engine, "--max-rows", str(BATCH_ROWS)]
+        command += ["--data", str(layout.data), "--engine", engine, "--max-rows", str(rows)]
         source = str(Path(__file__).parents[3] / "src")
         self.process = subprocess.Popen(
             [*command, *more],
@@ -83,10 +87,12 @@ class Driver:
         )
 
     def until_ready(self):
+        said = ""
         for line in self.process.stdout:
-            if json.loads(line).get("ready"):
+            said = json.loads(line)
+            if said.get("ready"):
                 return
-        raise AssertionError("the engine ended before it was ready")
+        raise AssertionError(f"the engine ended before it was ready: {said}")
 
     def kill(self):
         os.killpg(self.process.pid, signal.SIGKILL)
@@ -103,7 +109,9 @@ class Driver:
                 )
             except OSError:
                 continue
-        daemons = {p for p, name in names.items() if "engines.spark.daemon" in name}
+        daemons = {
+            p for p, name in names.items() if "engines.spark.daemon\0pyspark.worker" in name
+        }
         ours = [p for p in daemons if parents[p] in daemons]
         return [p for p in ours if self._is_below(p, parents)]
 
@@ -137,6 +145,7 @@ class Crash:
         self.app_file.write_text(text)
         self.layout = Layout(tmp_path / "data")
         self.options = options
+        self.killed = Counter()
         self.expected = fill(self.layout, compile_app(text).app)
         assert sum(map(len, self.expected.values())) > 100
 
@@ -151,27 +160,31 @@ class Crash:
         driver = self.start()
         deadline = time.monotonic() + PATIENCE_S
         while dice.random() < 0.98 and self._written() == before and time.monotonic() < deadline:
-            time.sleep(0.1)
-        time.sleep(dice.uniform(0.0, 3.0))  # a random moment is the point here
+            time.sleep(0.05)
+        time.sleep(dice.uniform(0.0, 1.0))  # a random moment is the point here
         driver.kill()
+        self._count("drivers")
+
+    def _count(self, what):
+        assert not self._is_complete(), "all was done before the kill: make the input longer"
+        self.killed[what] += 1
 
     def _written(self):
         return sum(len(output(self.layout, s)) for s in self.expected)
 
     def kill_workers(self, dice, count):
-        """In a driver that lives; answers how many there were to kill."""
-        driver, killed = self.start(), 0
+        """One after another, in a driver that lives."""
+        driver = self.start()
         deadline = time.monotonic() + PATIENCE_S
-        while killed < count and time.monotonic() < deadline and driver.process.poll() is None:
-            if self._is_complete():
-                break  # nothing is left to kill them in
-            time.sleep(dice.uniform(0.2, 2.0))
+        left = count
+        while left and time.monotonic() < deadline and driver.process.poll() is None:
+            time.sleep(dice.uniform(0.2, 1.5))
             if found := driver.workers():
                 os.kill(dice.choice(found), signal.SIGKILL)
-                killed += 1
+                self._count("workers")
+                left -= 1
         assert driver.process.poll() is None, "a killed worker took the driver with it"
         driver.kill()
-        return killed
 
     def finish(self):
         driver = self.start()
@@ -180,7 +193,9 @@ class Crash:
             time.sleep(0.2)
         time.sleep(1.0)  # long enough for a row too many to show
         driver.kill()
-        assert {s: output(self.layout, s) for s in self.expected} == self.expected
+        found = {s: output(self.layout, s) for s in self.expected}
+        assert found == self.expected
+        print(f"killed {dict(self.killed)}, {sum(map(len, found.values()))} rows, each once")
 
     def _is_complete(self):
         return all(len(output(self.layout, s)) >= len(r) for s, r in self.expected.items())
@@ -188,10 +203,11 @@ class Crash:
 
 @pytest.mark.timeout(600)
 def test_spark_killed_twice_gives_every_row_once(tmp_path):
-    crash, dice = Crash(tmp_path, LOGINS, "spark"), random.Random(1)
+    crash, dice = Crash(tmp_path, LOGINS, "spark", "--max-rows", "400"), random.Random(1)
     for _ in range(2):
         crash.kill_driver(dice)
     crash.finish()
+    assert crash.killed == {"drivers": 2}
 
 
 @pytest.mark.timeout(600)
@@ -200,6 +216,7 @@ def test_the_embedded_engine_killed_three_times_gives_every_row_once(tmp_path):
     for _ in range(3):
         crash.kill_driver(dice)
     crash.finish()
+    assert crash.killed == {"drivers": 3}
 
 
 @pytest.mark.slow
@@ -207,8 +224,9 @@ def test_the_embedded_engine_killed_three_times_gives_every_row_once(tmp_path):
 def test_python_workers_that_are_killed_lose_no_row_and_double_none(tmp_path):
     in_tasks = ("--small-batch-rows", "0", "--master", MASTER)
     crash = Crash(tmp_path, APPS["window"], "spark", *in_tasks)
-    assert crash.kill_workers(random.Random(3), 2) > 0
+    crash.kill_workers(random.Random(3), 2)
     crash.finish()
+    assert crash.killed == {"workers": 2}
 
 
 @pytest.mark.slow
@@ -223,6 +241,7 @@ def test_drivers_and_workers_killed_over_every_kind_of_query(tmp_path, kind):
     crash.options = (*crash.options, "--partitions", str(dice.randint(3, 4)))
     crash.kill_driver(dice)
     crash.finish()
+    assert crash.killed == {"drivers": 2, "workers": 2}
 
 
 @pytest.mark.slow
@@ -235,3 +254,4 @@ def test_drivers_killed_over_every_kind_of_query(tmp_path, kind):
     for _ in range(3):
         crash.kill_driver(dice)
     crash.finish()
+    assert crash.killed == {"drivers": 3}

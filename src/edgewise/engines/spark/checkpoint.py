@@ -5,6 +5,8 @@
     <checkpoint>/spark/                    offsets and commits of the stream, by Spark
     <checkpoint>/staging/                  rows on their way from a task to the driver
 
+State may live elsewhere; there a file `owner` holds the id of the checkpoint that it belongs to.
+
 Versions count batches: first those of batches over history, then the micro-batches of the stream,
 which takes over at the offset where the last batch ended.
 """
@@ -23,7 +25,7 @@ from typing import Any
 import msgspec
 
 from edgewise.engines import keyspace
-from edgewise.engines.homes import Home, LocalHome, home
+from edgewise.engines.homes import Home, LocalHome, below, home
 from edgewise.engines.host import Cut
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel import snapshot
@@ -32,7 +34,7 @@ from edgewise.engines.state import Spread, rehash
 from edgewise.errors import StateError
 from edgewise.plan.fragments import Fragment
 
-APP, SPARK = "app.json", "spark"
+APP, SPARK, OWNER = "app.json", "spark", "owner"
 Schemas = Mapping[str, tuple[str, ...]]  # names of attributes, by stream
 NO_SCHEMAS: Schemas = MappingProxyType({})
 
@@ -55,21 +57,39 @@ class Checkpoint:
     def __init__(self, path: Path, state: str = "") -> None:
         self.path = path
         self.spark = path / SPARK
-        self.state = state.rstrip("/") or str(path / "state")
+        self.elsewhere = bool(state)
+        self.state = state or str(path / "state")
 
     def begin(
         self, partitions: int, fragments: Sequence[Fragment], schemas: Schemas = NO_SCHEMAS
     ) -> Began:
         """As it was left; with another number of partitions the keys move first."""
-        if not (self.path / APP).exists():
-            self.write(Began(id=uuid.uuid4().hex, partitions=partitions))  # noqa: TID251
-        began = self.read()
+        fresh = not (self.path / APP).exists()
+        began = Began(id=uuid.uuid4().hex, partitions=partitions) if fresh else self.read()  # noqa: TID251
+        owned = not self.elsewhere or self._is_owned(began, fresh=fresh)
+        if fresh:
+            self.write(began)
+        if not owned:
+            home(self.state).write(OWNER, began.id.encode())
         if began.partitions != partitions:
             began = self._move(began, partitions, fragments, schemas)
         for name in home(self.state).names():
             if name.isdigit() and int(name) != began.generation:
                 home(self.state).inside(name).clear()
         return began
+
+    def _is_owned(self, began: Began, *, fresh: bool) -> bool:
+        """Whether state elsewhere is known as ours. That of another checkpoint is refused."""
+        place = home(self.state)
+        names = place.names()
+        owner = place.read(OWNER).decode() if OWNER in names else ""
+        foreign = owner != began.id if owner else fresh and any(n.isdigit() for n in names)
+        if foreign:
+            raise StateError(
+                f"{place} holds the state of another checkpoint than {self.path}; give each app a "
+                "place of its own, or remove what is there to start again"
+            )
+        return bool(owner)
 
     def _move(
         self, began: Began, partitions: int, fragments: Sequence[Fragment], schemas: Schemas
@@ -97,7 +117,7 @@ class Checkpoint:
         LocalHome(self.path).write(APP, msgspec.json.encode(began))
 
     def root(self, began: Began, fragment: str) -> str:
-        return f"{self.state}/{began.generation}/{fragment}"
+        return below(self.state, str(began.generation), fragment)
 
     def committed(self, began: Began) -> int:
         """The last version that will not be made again, -1 for none."""

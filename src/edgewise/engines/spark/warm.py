@@ -36,11 +36,11 @@ def warm_up(spark: SparkSession, app: App, config: SparkConfig, scratch: Path) -
             logs={s.name: root / s.name for s in app.inputs},
             writers=writers,
             checkpoint=root / "checkpoint",
-            config=dataclasses.replace(config, rows_max=1, trigger_ms=0),
+            config=dataclasses.replace(config, rows_max=1, trigger_ms=0, state=""),
         )
         job.stream(available_now=True).awaitTermination()
-        for writer in writers.values():
-            writer.close()
+        for part in (job, *writers.values()):
+            part.close()
 
 
 def _empty(schema: Any, stream: Stream) -> Any:

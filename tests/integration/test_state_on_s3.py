@@ -1,0 +1,71 @@
+"""Kernel state on S3: an engine that is killed goes on from what the object store has."""
+
+import random
+import re
+
+import pytest
+from tests.engines.spark.test_crash import APPS, MASTER, Crash
+from tests.integration.s3 import BUCKET, S3Server
+
+from edgewise import cli
+from edgewise.engines.homes import home
+from edgewise.engines.state import SNAPSHOT_EVERY, StateStore
+from edgewise.errors import StateError
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory):
+    server = S3Server(tmp_path_factory.mktemp("s3"))
+    yield server
+    server.stop()
+
+
+def test_files_are_whole_listed_replaced_and_removed(s3):
+    place = home(s3.uri("files"))
+    inner = place.inside("0")
+    assert inner.names() == []
+    with pytest.raises(FileNotFoundError):
+        inner.read("a")
+    inner.write("a", b"one")
+    inner.write("a", b"three")
+    inner.write("b", b"")
+    assert (inner.names(), inner.sizes()) == (["a", "b"], {"a": 5, "b": 0})
+    assert inner.read("a") == b"three"
+    inner.remove("a")
+    inner.remove("a")
+    assert inner.names() == ["b"]
+    place.clear()
+    place.clear()
+    assert inner.names() == []
+
+
+def test_versions_are_kept_compacted_and_a_torn_one_is_refused(s3):
+    store = StateStore(s3.uri("versions"), 3)
+    last = 2 * SNAPSHOT_EVERY
+    for version in range(last + 1):
+        if later := store.save(version, [(b"k", str(version).encode())]):
+            later.result()
+    assert StateStore(s3.uri("versions"), 3).load(last) == {b"k": b"32"}
+    assert min(version for version, _ in store.versions()) == SNAPSHOT_EVERY - 1
+    store.home.write(f"{last}.delta", store.home.read(f"{last}.delta")[:-1])
+    with pytest.raises(StateError, match=f"s3:{BUCKET}/versions/3/{last}.delta is torn"):
+        StateStore(s3.uri("versions"), 3).load(last)
+
+
+def test_an_engine_that_is_killed_gives_every_row_once(s3, tmp_path, capsys):
+    """First in the driver, then in tasks with another number of partitions."""
+    state = s3.uri("window")
+    crash = Crash(tmp_path, APPS["window"], "spark", "--max-rows", "500", "--state", state)
+    crash.kill_driver(random.Random(7))
+    in_tasks = ("--small-batch-rows", "0", "--master", MASTER, "--partitions", "3")
+    crash.options = (*crash.options, *in_tasks)
+    crash.finish()
+    assert crash.killed == {"drivers": 1}
+    assert not (crash.layout.checkpoint("app") / "state").exists()
+    capsys.readouterr()
+    assert cli.main(["state", state]) == 0
+    head, _, *parts = capsys.readouterr().out.splitlines()
+    assert re.match(rf"app s3:{BUCKET}/window: \d\d\d keys, .* on disk", head)
+    assert len(parts) == 3
