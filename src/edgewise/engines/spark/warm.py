@@ -39,8 +39,9 @@ def warm_up(spark: SparkSession, app: App, config: SparkConfig, scratch: Path) -
             config=dataclasses.replace(config, rows_max=1, trigger_ms=0, state=""),
         )
         job.stream(available_now=True).awaitTermination()
-        for part in (job, *writers.values()):
-            part.close()
+        job.close()
+        for writer in writers.values():
+            writer.close()
 
 
 def _empty(schema: Any, stream: Stream) -> Any:
