@@ -5,21 +5,24 @@ import random
 import pytest
 from tests.engines.spark.slices import asked_case, case, late_case
 
+from edgewise.engines import host
 from edgewise.engines.live import LiveApp
 from edgewise.errors import StateError
+from edgewise.event.event import Event
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
 from edgewise.node.replay import _load, _until_let_go, merge, replay, rows_of
 
 
-def open_live(app, layout, writers, rows_max):
+def open_live(app, layout, writers, rows_max, skip_to=None):
     return LiveApp(
         app,
         logs={s.name: layout.log(s.name) for s in app.inputs},
         writers=writers,
         checkpoint=layout.checkpoint("app"),
         rows_max=rows_max,
+        skip_to=skip_to,
     )
 
 
@@ -46,6 +49,30 @@ def test_steps_of_any_size_with_restarts_in_between(tmp_path, seed, make):
     assert [(e.stream, e.ts, e.data) for e in found] == [
         (e.stream, e.ts, e.data) for e in expected
     ]
+
+
+def test_what_is_skipped_takes_the_state_with_it_and_numbers_go_on(tmp_path, monkeypatch):
+    app = compile_app("define stream S (k int); from S select k, sum(k) as n insert into O;").app
+    layout = Layout(tmp_path)
+    _load(app, [Event("S", n, (n,)) for n in (1, 2, 3)], layout)
+    writers = {"O": SegmentWriter.open(layout.log("O"), app.stream("O").schema)}
+    live = open_live(app, layout, writers, 2)
+    assert LiveApp.reached(layout.checkpoint("app")) == {}
+    live.step(0)
+    live.close()
+    assert LiveApp.reached(layout.checkpoint("app")) == {"S": 0}
+    for skip_to in ({"S": 3}, None):  # and the same once more, as after a restart
+        monkeypatch.setattr(host, "_LIVE", host.LiveKernels())
+        live = open_live(app, layout, writers, 2, skip_to)
+        assert live.step(0) == 0
+        live.close()
+    _load(app, [Event("S", 4, (4,)), Event("S", 5, (5,))], layout)
+    live = open_live(app, layout, writers, 2)
+    live.step(0)
+    found = [e.data for e in rows_of(layout.log("O"), app.stream("O").schema)]
+    assert found == [(1, 1), (2, 3), (4, 4), (5, 9)]
+    for part in (live, *writers.values()):
+        part.close()
 
 
 def test_of_two_engines_on_one_directory_only_one_goes_on(tmp_path):

@@ -15,13 +15,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.engines.carry import settle, state_root
+from edgewise.engines.carry import PART, settle, state_root
 from edgewise.engines.host import Cut, Job, feed, run_part
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel.compile import Compiled, compile_kernel
 from edgewise.engines.progress import Progress
 from edgewise.engines.results import append
 from edgewise.engines.scan import wanted
+from edgewise.engines.state import StateStore
 from edgewise.errors import StateError
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
@@ -31,6 +32,7 @@ from edgewise.plan.rules.keys import split
 from edgewise.plan.rules.order import rewrite
 from edgewise.plan.rules.projection import reads
 
+STEPS = "steps"
 STEP_ROWS_MAX = 20_000
 STEPS_KEPT = 4
 REBUILD_ROWS_MAX = 10_000_000  # of history read again when a plan changes; beyond, it begins anew
@@ -47,7 +49,9 @@ class LiveApp:
         writers: Mapping[str, LogWriter],
         checkpoint: Path,
         rows_max: int = STEP_ROWS_MAX,
+        skip_to: Mapping[str, int] | None = None,
     ) -> None:
+        """`skip_to` leaves out what lies before these offsets, and the state with it."""
         self.app = app = rewrite(app)
         self.rows_max = rows_max
         self.fragments = split(app)
@@ -56,9 +60,11 @@ class LiveApp:
         self.writers = writers
         self.checkpoint = checkpoint
         self.progress = Progress()
-        self._steps = checkpoint / "steps"
+        self._steps = checkpoint / STEPS
         self._steps.mkdir(parents=True, exist_ok=True)
-        written = self._written_down()
+        for rest in self._steps.glob("*.tmp"):
+            rest.unlink(missing_ok=True)
+        written = _written_down(self._steps)
         last = None if written is None else (written.batch_id - 1, written.clock_start)
 
         def rebuild(fragment: Fragment) -> Compiled | None:
@@ -67,7 +73,16 @@ class LiveApp:
 
         self.home = settle(app, self.fragments, checkpoint, last, rebuild)
         self.state = str(checkpoint / "state")
-        self._last = self._recover(written)
+        if written is None or skip_to is None:
+            self._last = self._recover(written)
+        else:
+            self._last = self._skip(written, dict(skip_to))
+
+    @classmethod
+    def reached(cls, checkpoint: Path) -> Mapping[str, int]:
+        """The offsets up to which nothing will be asked for again; none where nothing began."""
+        last = _written_down(checkpoint / STEPS)
+        return {} if last is None else last.start
 
     def step(self, timeout_s: float) -> int:
         """Waits for news, computes them, answers how many events they were."""
@@ -118,15 +133,6 @@ class LiveApp:
         self.progress.batch(cut, count, phases)
         self._last = cut
 
-    def _written_down(self) -> Cut | None:
-        """The last step, as it was begun."""
-        for rest in self._steps.glob("*.tmp"):
-            rest.unlink(missing_ok=True)
-        numbers = sorted(int(p.stem) for p in self._steps.glob("*.json"))
-        if not numbers:
-            return None
-        return Cut(**json.loads((self._steps / f"{numbers[-1]}.json").read_text()))
-
     def _recover(self, written: Cut | None) -> Cut:
         """The last step, done again: it may have been cut off anywhere."""
         if written is None:
@@ -137,6 +143,17 @@ class LiveApp:
         last = dataclasses.replace(written, start=start, end=end)
         self._compute(last)
         return last
+
+    def _skip(self, written: Cut, heads: dict[str, int]) -> Cut:
+        """A step over nothing from an empty state; numbers go on, the output logs know them."""
+        for fragment in self.fragments:
+            store = StateStore(state_root(self.home.state, fragment), PART)
+            store.start_from(written.batch_id, {})
+        clock = max(written.clock, self.inputs.clock(heads))
+        cut = Cut(written.batch_id + 1, heads, heads, clock, clock)
+        self._write_down(cut)
+        self._compute(cut)
+        return cut
 
     def _rebuild(self, fragment: Fragment, last: Mapping[str, int]) -> Compiled | None:
         """A fragment fed with all that the log still has up to here."""
@@ -173,3 +190,11 @@ class LiveApp:
             temporary.unlink()
         sync_directory(self._steps)
         (self._steps / f"{cut.batch_id - STEPS_KEPT}.json").unlink(missing_ok=True)
+
+
+def _written_down(steps: Path) -> Cut | None:
+    """The last step, as it was begun."""
+    numbers = sorted(int(p.stem) for p in steps.glob("*.json"))
+    if not numbers:
+        return None
+    return Cut(**json.loads((steps / f"{numbers[-1]}.json").read_text()))

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from edgewise.node.children import end_with_parent
 from edgewise.node.defaults import defaults_of
 from edgewise.node.homes import Homes
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
+from edgewise.node.recovery import Start, start_of
 from edgewise.plan.nodes import App
 
 IDLE_WAIT_S = 0.2
@@ -135,6 +137,18 @@ class Told:
         return view | {"input_rows_per_s": round(rate, 1)}
 
 
+def _start_of(app: App, layout: Layout, reached: Mapping[str, int]) -> Start:
+    """Told only where there is something to go on from."""
+    inputs = Inputs({s.name: layout.place(s.name) for s in app.inputs})
+    try:
+        first = start_of(app, inputs, reached)
+    finally:
+        inputs.close()
+    for line in first.lines():
+        tell(step=line)
+    return first
+
+
 def _embedded(
     app: App,
     layout: Layout,
@@ -142,12 +156,15 @@ def _embedded(
     writers: dict[str, LogWriter],
     stopping: threading.Event,
 ) -> None:
+    checkpoint = layout.checkpoint(app.name)
+    first = _start_of(app, layout, LiveApp.reached(checkpoint))
     live = LiveApp(
         app,
         logs={s.name: layout.place(s.name) for s in app.inputs},
         writers=writers,
-        checkpoint=layout.checkpoint(app.name),
+        checkpoint=checkpoint,
         rows_max=min(arguments.max_rows, STEP_ROWS_MAX),
+        skip_to=first.heads if first.why else None,
     )
     if live.home.change is not None:
         tell(step=f"the app changed. {live.home.change}")
@@ -170,6 +187,7 @@ def _spark(
     stopping: threading.Event,
 ) -> None:
     tell(step="starting the JVM (a few seconds)")
+    from edgewise.engines.spark.checkpoint import Checkpoint
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
     from edgewise.engines.spark.session import start
     from edgewise.engines.spark.warm import warm_up
@@ -185,6 +203,10 @@ def _spark(
     if arguments.small_batch_rows is not None:
         config = dataclasses.replace(config, small_batch_rows=arguments.small_batch_rows)
     checkpoint = layout.checkpoint(app.name)
+    kept = Checkpoint(checkpoint, config.state)
+    first = _start_of(app, layout, kept.reached())
+    if first.why:
+        kept.abandon()
     if not checkpoint.exists():  # after a restart events wait already: they are the warm-up
         tell(step="warming up")
         warm_up(spark, app, config, layout.scratch)
@@ -197,6 +219,8 @@ def _spark(
         checkpoint=checkpoint,
         config=config,
     )
+    if first.why:
+        job.begin_at(first.heads)
     query = job.stream()
     tell(step="query running", ready=True)
     told = Told(job.progress, Inputs(job.logs), home(job.checkpoint.state))

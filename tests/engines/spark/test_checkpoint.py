@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from edgewise.engines.host import Cut
@@ -121,6 +122,27 @@ def test_a_stream_goes_on_where_batches_over_history_ended(tmp_path):
     text = "v1\n{}\n" + json.dumps({"offsets": {"S": 9}, "clock": 90})
     (checkpoint.spark / "offsets" / "0").write_text(text)
     assert checkpoint.cut(began, 0, Inputs({})) == Cut(4, {"S": 7}, {"S": 9}, 70, 90)
+
+
+def test_how_far_it_got_is_what_is_committed(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "checkpoint", str(tmp_path / "there"))
+    assert checkpoint.reached() == {}
+    began = checkpoint.begin(1, [])
+    assert checkpoint.reached() == {}
+    began = msgspec.structs.replace(began, batches=1, offsets={"S": 2})
+    checkpoint.write(began)
+    assert checkpoint.reached() == {"S": 2}
+    doing = Cut(1, {"S": 1}, {"S": 2}, 0, 0)
+    checkpoint.write(msgspec.structs.replace(began, doing=doing))
+    assert checkpoint.reached() == {"S": 1}
+    for folder, number in (("offsets", 0), ("commits", 0), ("offsets", 1)):
+        (checkpoint.spark / folder).mkdir(parents=True, exist_ok=True)
+        text = "v1\n{}\n" + json.dumps({"offsets": {"S": 7 + number}, "clock": 5})
+        (checkpoint.spark / folder / str(number)).write_text(text)
+    assert checkpoint.reached() == {"S": 7}
+    checkpoint.abandon()
+    assert list(tmp_path.iterdir()) == []
+    assert checkpoint.begin(1, []).id != began.id
 
 
 def test_a_torn_file_is_refused_by_name(tmp_path):

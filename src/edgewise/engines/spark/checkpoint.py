@@ -125,6 +125,22 @@ class Checkpoint:
         done = [int(p.name) for p in commits.glob("*") if p.name.isdigit()]
         return began.batches + max(done, default=-1)
 
+    def reached(self) -> dict[str, int]:
+        """The offsets up to which nothing will be asked for again; none where nothing began."""
+        if not (self.path / APP).exists():
+            return {}
+        began = self.read()
+        last = self.committed(began) - began.batches
+        if last >= 0:
+            offsets: dict[str, int] = self.offsets(last)["offsets"]
+            return offsets
+        return dict(began.doing.start) if began.doing else began.offsets
+
+    def abandon(self) -> None:
+        """Nothing of it is of use: the next one begins anew, under another id."""
+        home(self.state).clear()
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def forget_unborn(self) -> None:
         """A query killed while it wrote down its first batch leaves half a file, and Spark refuses
         to start from it. No batch was begun, so nothing depends on what is there.
