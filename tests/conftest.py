@@ -31,6 +31,27 @@ def generated_block(request):
 
 
 @pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory):
+    """A real Kafka, one for all tests that need it; who stops it starts it again."""
+    from tests.integration.kafka import KafkaBroker
+
+    running = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def rabbit(tmp_path_factory):
+    """A real RabbitMQ, one for all tests that need it."""
+    from tests.gateway.brokers import RabbitMq
+
+    broker = RabbitMq(tmp_path_factory.mktemp("rabbit"))
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
 def spark():
     """A real Spark, one for all tests that need it."""
     from edgewise.engines.spark.session import start

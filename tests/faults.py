@@ -19,6 +19,9 @@ FILES = (
     "log/test_kafka.py",
     "gateway/test_faults.py",
     "gateway/test_cuts.py",
+    "gateway/test_mqtt.py::test_a_broker_that_stops_and_starts_again_loses_nothing",
+    "gateway/test_mqtt.py::test_a_network_that_is_cut_again_and_again_loses_nothing",
+    "gateway/test_kafka.py::test_a_broker_that_stops_and_starts_again_loses_and_doubles_nothing",
 )
 _SAID = re.compile(r"^faults(?: tried)?: (\d+).*$", re.MULTILINE)
 _CHECKED = re.compile(r"checked: (\d+)")

@@ -149,6 +149,7 @@ def test_a_broker_that_stops_and_starts_again_loses_nothing(tmp_path):
     with mosquitto(tmp_path) as broker:
         asyncio.run(scenario(broker))
     assert sorted(set(stored(log))) == list(range(20))
+    print("faults: 1 broker stopped and started, mqtt; events checked: 20")
 
 
 @pytest.mark.integration
@@ -176,6 +177,8 @@ def test_a_network_that_is_cut_again_and_again_loses_nothing(tmp_path, qos):
         asyncio.run(scenario(broker))
     first_times = list(dict.fromkeys(stored(log)))
     assert first_times == list(range(60))
+    again = len(stored(log)) - 60
+    print(f"faults: 3 cuts, mqtt QoS {qos}; events checked: 60, sent again: {again}")
 
 
 @pytest.mark.integration

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from tests.integration.kafka import KafkaBroker
 from tests.integration.program import Program, until
 from tests.integration.test_takeover import request
 
@@ -21,13 +20,6 @@ define stream O (k string, total long);
 
 from S select k, sum(v) as total group by k insert into O;
 """
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    running = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
-    yield running
-    running.stop()
 
 
 def total(edge):
@@ -50,10 +42,10 @@ def rows_of(place):
 
 
 @pytest.mark.parametrize("engine", ["embedded", "spark"])
-def test_events_go_from_the_door_through_kafka_to_the_edge(broker, tmp_path, engine):
+def test_events_go_from_the_door_through_kafka_to_the_edge(kafka_broker, tmp_path, engine):
     (tmp_path / "app.siddhi").write_text(APP)
-    prefix = f"kafka://{broker.address}/{engine}"
-    out = f"kafka://{broker.address}/{engine}-results"
+    prefix = f"kafka://{kafka_broker.address}/{engine}"
+    out = f"kafka://{kafka_broker.address}/{engine}-results"
     arguments = ["run", str(tmp_path / "app.siddhi"), "--engine", engine, "--master", "local[2]"]
     arguments += ["--data", str(tmp_path / "data"), "--http-port", "0", "--edge-port", "0"]
     arguments += ["--log", prefix, "--log", f"O={out}"]
@@ -69,8 +61,8 @@ def test_events_go_from_the_door_through_kafka_to_the_edge(broker, tmp_path, eng
                 sent += 10
             until(lambda edge=edge, sent=sent: total(edge) == sent, START_S_MAX)
             if engine == "embedded" and life == 0:
-                broker.kill()
-                broker.start()
+                kafka_broker.kill()
+                kafka_broker.start()
                 post(door, 10)  # perhaps more than once: at least once is what was asked for
                 sent = len(rows_of(f"{prefix}-S"))
                 assert sent >= 60

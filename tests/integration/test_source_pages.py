@@ -26,8 +26,7 @@ import pytest
 import zmq
 from confluent_kafka import Consumer, Producer
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.gateway.brokers import RabbitMq, free_port, mosquitto, tls_listener
-from tests.integration.kafka import KafkaBroker
+from tests.gateway.brokers import free_port, mosquitto, tls_listener
 from tests.integration.program import ROOT, Program, until
 from websockets.sync.client import connect
 
@@ -83,30 +82,26 @@ def test_mqtt(tmp_path):
 
 @pytest.mark.integration
 @pytest.mark.timeout(240)
-def test_kafka(tmp_path):
-    broker = KafkaBroker(tmp_path).start()
-    try:
-        producer = Producer({"bootstrap.servers": broker.address})
-        producer.produce("logins", EVENT)
-        assert producer.flush(WAIT_S) == 0
-        text = example("kafka").replace("127.0.0.1:9092", broker.address)
-        with running(tmp_path, text, LOGINS):
-            settings = {"group.id": "g", "auto.offset.reset": "earliest"}
-            peer = Consumer({"bootstrap.servers": broker.address, **settings})
-            peer.subscribe(["alerts"])
-            found = []
+def test_kafka(tmp_path, kafka_broker):
+    producer = Producer({"bootstrap.servers": kafka_broker.address})
+    producer.produce("logins", EVENT)
+    assert producer.flush(WAIT_S) == 0
+    text = example("kafka").replace("127.0.0.1:9092", kafka_broker.address)
+    with running(tmp_path, text, LOGINS):
+        settings = {"group.id": "g", "auto.offset.reset": "earliest"}
+        peer = Consumer({"bootstrap.servers": kafka_broker.address, **settings})
+        peer.subscribe(["alerts"])
+        found = []
 
-            def arrived():
-                message = peer.poll(0.2)
-                if message is not None and message.error() is None:
-                    found.append((message.key(), json.loads(message.value())))
-                return bool(found)
+        def arrived():
+            message = peer.poll(0.2)
+            if message is not None and message.error() is None:
+                found.append((message.key(), json.loads(message.value())))
+            return bool(found)
 
-            until(arrived, WAIT_S)
-            peer.close()
-        assert found == [(b"10.0.0.1", ALERT)]
-    finally:
-        broker.stop()
+        until(arrived, WAIT_S)
+        peer.close()
+    assert found == [(b"10.0.0.1", ALERT)]
 
 
 async def ask_rabbit(url, exchange, key):
@@ -132,20 +127,15 @@ async def prepare_rabbit(url):
 
 @pytest.mark.integration
 @pytest.mark.timeout(240)
-def test_both_versions_of_amqp(tmp_path):
-    broker = RabbitMq(tmp_path)
-    broker.start()
-    try:
-        asyncio.run(prepare_rabbit(broker.url))
-        for page, exchange, key in (("amqp", "events", "login.a"), ("amqp1", "", "logins")):
-            home = tmp_path / page
-            home.mkdir()
-            text = example(page).replace("@127.0.0.1", f"@127.0.0.1:{broker.port}")
-            with running(home, text, LOGINS):
-                got = asyncio.run(ask_rabbit(broker.url, exchange, key))
-            assert got == ("alert.10.0.0.1", ALERT)
-    finally:
-        broker.stop()
+def test_both_versions_of_amqp(tmp_path, rabbit):
+    asyncio.run(prepare_rabbit(rabbit.url))
+    for page, exchange, key in (("amqp", "events", "login.a"), ("amqp1", "", "logins")):
+        home = tmp_path / page
+        home.mkdir()
+        text = example(page).replace("@127.0.0.1", f"@127.0.0.1:{rabbit.port}")
+        with running(home, text, LOGINS):
+            got = asyncio.run(ask_rabbit(rabbit.url, exchange, key))
+        assert got == ("alert.10.0.0.1", ALERT)
 
 
 @pytest.mark.integration

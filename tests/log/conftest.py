@@ -32,15 +32,6 @@ class KafkaHome:
             thing.close()
 
 
-@pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory):
-    from tests.integration.kafka import KafkaBroker
-
-    running = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def kafka_home(kafka_broker):
     place = KafkaHome(kafka_broker.address)

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from edgewise.errors import LogCorrupt, LogError, LogFull
-from edgewise.log import writer as writer_module
+from edgewise.log import active as active_module
 from edgewise.log.api import LogConfig
 from edgewise.log.files import ledger_path, segment_bases
 from edgewise.log.laws import SCHEMA, everything, rows_of
@@ -151,15 +151,15 @@ def test_a_clock_that_jumps_changes_no_order_and_drops_nothing_early(tmp_path):
 
 
 def test_a_slow_disk_delays_and_groups_but_loses_nothing(tmp_path, monkeypatch):
-    real, chance = writer_module.sync_data, random.Random(6)
+    real, chance = active_module.write_durably, random.Random(6)
     calls = []
 
-    def slow(fd):
+    def slow(fd, buffers, position):
         calls.append(fd)
         time.sleep(chance.choice([0, 0, 0.001, 0.02]))
-        real(fd)
+        real(fd, buffers, position)
 
-    monkeypatch.setattr(writer_module, "sync_data", slow)
+    monkeypatch.setattr(active_module, "write_durably", slow)
     writer = SegmentWriter.open(tmp_path, SCHEMA, LogConfig(pending_bytes_max=3_000))
     reader = SegmentReader.open(tmp_path)
     answers = {}
@@ -185,12 +185,12 @@ def test_a_disk_that_is_full_now_and_then_loses_nothing_and_doubles_nothing(tmp_
     real, chance = os.pwritev, random.Random(7)
     refused = 0
 
-    def moody(fd, buffers, position):
+    def moody(fd, buffers, position, flags=0):
         if chance.random() < 0.3:
             raise OSError(errno.ENOSPC, "No space left on device")
         if chance.random() < 0.3:
-            return real(fd, [bytes(buffers[0])[: chance.randint(1, 60)]], position)
-        return real(fd, buffers, position)
+            return real(fd, [bytes(buffers[0])[: chance.randint(1, 60)]], position, flags)
+        return real(fd, buffers, position, flags)
 
     writer = SegmentWriter.open(tmp_path, SCHEMA, CONFIG)
     with monkeypatch.context() as patch:

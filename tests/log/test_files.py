@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -49,6 +50,27 @@ def test_everything_is_written_though_the_system_takes_little_at_a_time(tmp_path
     with (tmp_path / "f").open("wb") as file:
         assert files.write_all(file.fileno(), [b"hello", b"", b"world", b"!"], 2) == 11
     assert (tmp_path / "f").read_bytes() == b"\0\0helloworld!"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_durable_write_is_one_call_where_the_system_knows_it(tmp_path, monkeypatch, known):
+    real, synced = os.pwritev, []
+
+    def system(fd, buffers, position, flags=0):
+        if flags and not known:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        synced.extend([flags] * bool(flags))
+        return real(fd, buffers, position)
+
+    monkeypatch.setattr(os, "pwritev", system)
+    monkeypatch.setattr(files, "sync_data", lambda _: synced.append("after"))
+    with (tmp_path / "f").open("wb") as file:
+        files.write_durably(file.fileno(), [b"hello", b"world"], 0)
+        assert synced == ([os.RWF_DSYNC] if known else ["after"])
+        synced.clear()
+        files.write_durably(file.fileno(), [b"ab"] * 3000, 10)
+        assert synced[-1] == "after", "more buffers than one call takes"
+    assert (tmp_path / "f").read_bytes() == b"helloworld" + b"ab" * 3000
 
 
 def test_many_buffers_are_written_in_several_calls(tmp_path):

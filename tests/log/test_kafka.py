@@ -5,12 +5,13 @@ import threading
 import pytest
 
 from edgewise.errors import LogError
-from edgewise.log import kafka_writer
+from edgewise.log import kafka_lease, kafka_writer
 from edgewise.log.laws import LAWS, SCHEMA, everything, rows_of
 from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.log.transfer import copy
 
-CUT_S = 9  # longer than the lease of the writer
+LEASE_S = 2
+CUT_S = 3.5  # longer than the lease of the writer
 
 
 @pytest.mark.integration
@@ -20,12 +21,20 @@ def test_kafka_keeps_the_law(law, kafka_home):
     law(kafka_home)
 
 
-@pytest.mark.integration
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("end", ["stop", "kill", "freeze", "freeze beyond patience"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("kill", marks=pytest.mark.integration),
+        pytest.param("freeze beyond patience", marks=pytest.mark.integration),
+        pytest.param("stop", marks=pytest.mark.slow),
+        pytest.param("freeze", marks=pytest.mark.slow),
+    ],
+)
 def test_a_broker_that_goes_and_comes_back_loses_nothing_and_doubles_nothing(
     kafka_broker, kafka_home, end, monkeypatch
 ):
+    monkeypatch.setattr(kafka_lease, "_LEASE_S", LEASE_S)
     if end == "freeze beyond patience":  # the commit is given up, and nobody knows if it happened
         monkeypatch.setattr(kafka_writer, "COMMIT_S", 1.0)
         monkeypatch.setattr(kafka_writer, "REQUEST_S", 2.0)

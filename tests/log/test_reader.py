@@ -8,7 +8,7 @@ import pytest
 from edgewise.errors import LogCorrupt, LogError, OutOfRange
 from edgewise.log import head as head_module
 from edgewise.log.api import LogConfig
-from edgewise.log.files import segment_bases, segment_path
+from edgewise.log.files import segment_bases, segment_path, write_all
 from edgewise.log.laws import SCHEMA, everything, rows_of
 from edgewise.log.segment import SegmentReader, SegmentWriter
 
@@ -69,9 +69,12 @@ def test_a_reader_never_sees_what_is_not_durable(tmp_path, monkeypatch):
     writer.append(rows_of([1]))
     reader = SegmentReader.open(tmp_path)
     heads = []
-    monkeypatch.setattr(
-        "edgewise.log.writer.sync_data", lambda _: heads.append(reader.head().offset)
-    )
+
+    def written_not_synced(fd, buffers, position):
+        write_all(fd, buffers, position)
+        heads.append(reader.head().offset)
+
+    monkeypatch.setattr("edgewise.log.active.write_durably", written_not_synced)
     writer.append(rows_of([2, 3]))
     assert heads == [1]
     assert reader.head().offset == 3

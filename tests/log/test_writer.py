@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from edgewise.errors import LogCorrupt, LogError, LogFull, LogLocked
-from edgewise.log import writer as writer_module
+from edgewise.log import active as active_module
 from edgewise.log.api import DEFAULTS, Appended, LogConfig
-from edgewise.log.files import segment_bases, segment_path
+from edgewise.log.files import segment_bases, segment_path, write_all
 from edgewise.log.head import NAME
 from edgewise.log.laws import SCHEMA, everything, rows_of
 from edgewise.log.parquet import move_to_parquet
@@ -120,29 +120,29 @@ def test_another_schema_is_refused_and_leaves_the_lock(tmp_path):
 @pytest.mark.parametrize("point", ["write", "sync", "half"])
 def test_a_full_disk_loses_nothing_and_the_log_goes_on(tmp_path, monkeypatch, point):
     writer = filled(tmp_path)
-    real_write, real_sync = os.pwritev, writer_module.sync_data
+    real_write = os.pwritev
     full = OSError(errno.ENOSPC, "No space left on device")
 
-    def write(fd, buffers, position):
+    def write(fd, buffers, position, flags=0):
         if point == "write":
             raise full
         if position % 64 or len(buffers) < 2:
             raise full
-        return real_write(fd, [buffers[0], bytes(buffers[1])[:10]], position)
+        return real_write(fd, [buffers[0], bytes(buffers[1])[:10]], position, flags)
 
-    def sync(fd):
+    def sync(fd, buffers, position):
+        write_all(fd, buffers, position)
         raise full
 
     with monkeypatch.context() as patch:
         if point == "sync":
-            patch.setattr(writer_module, "sync_data", sync)
+            patch.setattr(active_module, "write_durably", sync)
         else:
             patch.setattr(os, "pwritev", write)
         for _ in range(2):
             with pytest.raises(LogFull, match="nothing was appended"):
                 writer.append(rows_of([100]), producer="p", sequence=100)
         assert times(tmp_path) == list(range(100))
-    assert real_sync is writer_module.sync_data
     assert writer.append(rows_of([100]), producer="p", sequence=100) == Appended(100, 101)
     writer.close()
     assert SegmentWriter.open(tmp_path, SCHEMA).bytes_cut == 0
@@ -158,7 +158,7 @@ def test_a_disk_that_is_full_when_a_segment_is_sealed(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer_module, "sync_directory", refuse)
+        patch.setattr(active_module, "sync_directory", refuse)
         with pytest.raises(LogFull):
             fill(writer, 50)
     last = writer.head.offset
@@ -199,11 +199,12 @@ def test_a_limit_of_the_system_is_a_full_disk(tmp_path):
 def test_a_disk_that_fails_stops_the_writer_until_it_is_opened_again(tmp_path, monkeypatch):
     writer = filled(tmp_path)
 
-    def fail(fd):
+    def fail(fd, buffers, position):
+        write_all(fd, buffers, position)
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer_module, "sync_data", fail)
+        patch.setattr(active_module, "write_durably", fail)
         with pytest.raises(LogError, match="the disk failed"):
             writer.append(rows_of([100]))
     with pytest.raises(LogError, match="reopen"):
@@ -226,9 +227,37 @@ def test_segments_are_dropped_by_age_but_never_the_active_one(tmp_path):
     half = writer.retain(1600)
     assert 0 < half < len(sealed)
     assert writer.retain(1600) == 0
-    assert writer.retain(10**9) == len(sealed) - half
+    assert writer.retain(now[0] + 30_000) == len(sealed) - half
     assert SegmentReader.open(tmp_path).earliest() == writer._tally.base
     assert writer.append(rows_of([1])).first == 200
+    writer.close()
+
+
+def test_a_stream_that_trickles_is_dropped_by_age_as_well(tmp_path):
+    now = [0]
+    hour = 60 * 60 * 1000
+    config = LogConfig(retain_ms=4 * hour)
+    writer = SegmentWriter.open(tmp_path, SCHEMA, config, now_ms=lambda: now[0])
+    for at in range(48):  # an event every half hour
+        now[0] = at * hour // 2
+        writer.append(rows_of([at]))
+        writer.retain(now[0])
+    kept = everything(SegmentReader.open(tmp_path)).column("_ts").to_pylist()
+    assert kept == list(range(kept[0], 48))
+    assert 4 * hour <= now[0] - kept[0] * hour // 2 <= 6 * hour
+    writer.close()
+
+
+def test_a_log_that_keeps_little_has_small_segments(tmp_path):
+    mib = 1024 * 1024
+    config = LogConfig(retain_bytes=4 * mib)
+    assert (config.seal_bytes, LogConfig(retain_bytes=1).seal_bytes) == (mib, mib)
+    writer = SegmentWriter.open(tmp_path, SCHEMA, config)
+    for _ in range(60):
+        writer.append(rows_of(list(range(2000))))
+        writer.retain(0)
+    size = sum(f.stat().st_size for f in tmp_path.glob("*.seg"))
+    assert 3 * mib < size < 6 * mib
     writer.close()
 
 
@@ -254,15 +283,15 @@ def test_appends_of_many_threads_share_an_fsync(tmp_path, monkeypatch):
     import threading
 
     writer = filled(tmp_path)
-    real, calls = writer_module.sync_data, []
+    real, calls = active_module.write_durably, []
     barrier = threading.Barrier(16)
 
-    def slow(fd):
+    def slow(fd, buffers, position):
         calls.append(fd)
         threading.Event().wait(0.01)
-        real(fd)
+        real(fd, buffers, position)
 
-    monkeypatch.setattr(writer_module, "sync_data", slow)
+    monkeypatch.setattr(active_module, "write_durably", slow)
 
     def produce(at):
         barrier.wait(10)

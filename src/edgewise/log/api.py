@@ -21,6 +21,10 @@ from typing import Any, Protocol
 
 from edgewise.event.position import Position
 
+KEPT_PARTS = 4  # segments that retention keeps at least, where it can
+PART_BYTES_MIN = 1024 * 1024
+PART_MS_MIN = 60 * 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Appended:
@@ -36,11 +40,25 @@ class LogConfig:
     """Limits of one log. Zero retention means: keep everything."""
 
     segment_bytes_max: int = 128 * 1024 * 1024
+    segment_ms_max: int = 24 * 60 * 60 * 1000  # `retain` seals a segment that is older
     retain_bytes: int = 0
     retain_ms: int = 0
     batch_rows_max: int = 64 * 1024
     pending_bytes_max: int = 64 * 1024 * 1024  # appends waiting for the group commit
     producers_max: int = 4096  # producers whose last sequences are remembered
+
+    @property
+    def seal_bytes(self) -> int:
+        """Whole segments are dropped, so a log that keeps little needs small ones."""
+        if not self.retain_bytes:
+            return self.segment_bytes_max
+        return min(self.segment_bytes_max, max(self.retain_bytes // KEPT_PARTS, PART_BYTES_MIN))
+
+    @property
+    def seal_ms(self) -> int:
+        if not self.retain_ms:
+            return self.segment_ms_max
+        return min(self.segment_ms_max, max(self.retain_ms // KEPT_PARTS, PART_MS_MIN))
 
 
 DEFAULTS = LogConfig()

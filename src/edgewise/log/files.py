@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from edgewise.errors import LogLocked
 
@@ -27,6 +28,8 @@ _LOCK_PAUSE_S = 0.02
 _WRITER_PATIENCE_S = 0.1
 # After a crash a reader that settles the log holds the lock while it checks the last segment.
 _READER_PATIENCE_S = 15.0
+_DSYNC = getattr(os, "RWF_DSYNC", 0)
+_UNKNOWN_FLAG = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS})
 FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -80,9 +83,22 @@ def sync_data(fd: int) -> None:
     getattr(os, "fdatasync", os.fsync)(fd)
 
 
-def write_all(fd: int, buffers: list[object], position: int) -> int:
+def write_durably(fd: int, buffers: list[Any], position: int) -> None:
+    """`write_all` and `sync_data`, in one call to the system where it can do both."""
+    try:
+        done = os.pwritev(fd, buffers[:_VECTORS_MAX], position, _DSYNC) if _DSYNC else 0
+    except OSError as error:
+        if error.errno not in _UNKNOWN_FLAG:
+            raise
+        done = 0
+    if done < sum([memoryview(b).nbytes for b in buffers]):
+        write_all(fd, buffers, position)
+        sync_data(fd)
+
+
+def write_all(fd: int, buffers: list[Any], position: int) -> int:
     """Write every byte of `buffers` at `position`; answers how many."""
-    views = [memoryview(b).cast("B") for b in buffers if len(memoryview(b)) > 0]  # type: ignore[arg-type]
+    views = [memoryview(b).cast("B") for b in buffers if len(memoryview(b)) > 0]
     total = 0
     while views:
         done = os.pwritev(fd, views[:_VECTORS_MAX], position + total)

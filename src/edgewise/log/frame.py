@@ -33,6 +33,7 @@ _FIXED = struct.Struct("<4sIIIQIIqqqQqHBB")
 _TRAILER = struct.Struct("<8sQI")
 _TRAILER_MAGIC = b"EWSEALED"
 TRAILER_BYTES = ALIGN
+_ZEROS = bytes(ALIGN)
 
 
 class FrameKind(enum.IntEnum):
@@ -151,13 +152,15 @@ def pack_frame(
     size = len(memoryview(body))
     crc = crc32(body) if body_crc is None else body_crc
     name = producer.encode()
-    numbers = (first, rows, epoch, ts_min, ts_max, clock_before, durable_before, sequence)
-    fixed = _FIXED.pack(MAGIC, 0, size, crc, *numbers, len(name), kind, more)
-    head = bytearray(aligned(len(fixed) + len(name)))
-    head[: len(fixed)] = fixed
-    head[len(fixed) : len(fixed) + len(name)] = name
+    head = bytearray(aligned(_FIXED.size + len(name)))
+    _FIXED.pack_into(
+        head, 0, MAGIC, 0, size, crc, first, rows, epoch, ts_min, ts_max, clock_before,
+        durable_before, sequence, len(name), kind, more,
+    )  # fmt: skip
+    head[_FIXED.size : _FIXED.size + len(name)] = name
     head[4:8] = crc32(memoryview(head)[8:]).to_bytes(4, "little")
-    return [head, body, bytes(aligned(size) - size)]
+    rest = -size % ALIGN
+    return [head, body, _ZEROS[:rest]] if rest else [head, body]
 
 
 def parse_frame(buffer: Any, position: int, limit: int, base: int = 0) -> Frame:

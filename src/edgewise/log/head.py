@@ -27,6 +27,7 @@ SLOTS = (0, 512)
 _BELL_AT = 1024
 _FENCE_AT = 2048
 _SLOT = struct.Struct("<8sQQQqQQQ")
+_FENCE = struct.Struct("<Q")
 _MAGIC = b"EWHEAD1\0"
 _READ_TRIES_MAX = 200
 
@@ -89,10 +90,10 @@ class HeadFile:
     @property
     def fence(self) -> int:
         """The lowest epoch that may append."""
-        return int.from_bytes(self._page[_FENCE_AT : _FENCE_AT + 8], "little")
+        return int(_FENCE.unpack_from(self._page, _FENCE_AT)[0])
 
     def raise_fence(self, epoch: int) -> None:
-        self._page[_FENCE_AT : _FENCE_AT + 8] = max(epoch, self.fence).to_bytes(8, "little")
+        self._page[_FENCE_AT : _FENCE_AT + 8] = _FENCE.pack(max(epoch, self.fence))
 
     def read(self) -> Head:
         for _ in range(_READ_TRIES_MAX):

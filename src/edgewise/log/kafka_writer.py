@@ -279,7 +279,7 @@ class KafkaWriter:
         """Often enough for a new writer to open soon, and for retention to cut there."""
         written = self._last.bytes_before + self._last_size - self._checkpoint_bytes
         many = self._last_at - self._checkpoint_at > CHECKPOINT_RECORDS
-        return many or written > self._config.segment_bytes_max
+        return many or written > self._config.seal_bytes
 
     def _commit_some(self, waiting: list[Append]) -> list[Append]:
         known: dict[str, int] = {}

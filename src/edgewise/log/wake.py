@@ -33,16 +33,16 @@ class Bell:
     """A 32 bit counter at `position` of a mapped page; `ring` wakes all who wait for a change."""
 
     def __init__(self, page: mmap.mmap, position: int, *, futex: bool = True) -> None:
-        self._cell = np.frombuffer(page, np.uint32, count=1, offset=position)
-        self._address = ctypes.c_void_p(self._cell.ctypes.data)
+        self._cell = memoryview(page)[position : position + 4].cast("I")
+        self._address = ctypes.c_void_p(np.frombuffer(self._cell, np.uint32).ctypes.data)
         self._number = _futex_number() if futex else 0
         self._syscall = ctypes.CDLL(None, use_errno=True).syscall if self._number else None
 
     def count(self) -> int:
-        return int(self._cell[0])
+        return self._cell[0]
 
     def ring(self) -> None:
-        self._cell[0] = (int(self._cell[0]) + 1) & 0xFFFFFFFF
+        self._cell[0] = (self._cell[0] + 1) & 0xFFFFFFFF
         if self._syscall:
             self._syscall(self._number, self._address, _FUTEX_WAKE, _EVERYONE, None, None, 0)
 

@@ -1,23 +1,22 @@
-"""The one writer of a log of segment files: group commit, roll, recovery, retention."""
+"""The one writer of a log of segment files: opening, group commit, fence, roll, retention."""
 
 from __future__ import annotations
 
 import itertools
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from edgewise.errors import LogCorrupt, LogError, LogFull, LogLocked
 from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
+from edgewise.log.active import ActiveSegment
 from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig
 from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.files import (
@@ -28,24 +27,17 @@ from edgewise.log.files import (
     parquet_path,
     segment_bases,
     segment_path,
-    sync_data,
     sync_directory,
     take_over_lock,
     take_writer_lock,
-    write_all,
 )
-from edgewise.log.frame import (
-    FrameKind,
-    SegmentHeader,
-    pack_frame,
-    pack_trailer,
-)
+from edgewise.log.frame import FrameKind, SegmentHeader, aligned, pack_frame
 from edgewise.log.head import Head, HeadFile
 from edgewise.log.ledger import read_footer
 from edgewise.log.producers import Producers
 from edgewise.log.recovery import Cut, detach, evolved, judge, without_strays
 from edgewise.log.rows import Part
-from edgewise.log.scan import Scan, Tally, scan
+from edgewise.log.scan import Scan, scan
 
 logger = logging.getLogger(__name__)
 
@@ -70,11 +62,12 @@ class SegmentWriter:
         self.directory = directory
         self.cut: Cut | None = None
         self._config = config
+        self._segment_bytes = config.seal_bytes
         self._schema = to_arrow(schema)
         self._now_ms = now_ms
         self._failed = ""
         self._disk = threading.Lock()
-        self._fd = -1
+        self._active: ActiveSegment | None = None
         self._lock_fd = -1
         try:
             make_directory(directory)
@@ -141,6 +134,7 @@ class SegmentWriter:
         config = self._config
         with self._disk:
             self._usable()
+            self._seal_if_old(now_ms)
             bases = segment_bases(self.directory)
             sizes = [ledger_bytes(self.directory, b) for b in bases]
             total, drop = sum(sizes), 0
@@ -157,7 +151,7 @@ class SegmentWriter:
     def close(self) -> None:
         self._group.close()
         with self._disk:
-            if self._fd >= 0:
+            if self._active:
                 self._head.sync()
             self._release()
 
@@ -204,7 +198,7 @@ class SegmentWriter:
         self._earliest = 0
         self._latest_ms = 0
         self._producers = Producers(self._limit())
-        self._create(0, CLOCK_NONE)
+        self._replace(0, CLOCK_NONE)
 
     def _adopt(self, found: Scan, known: Head | None, defaults: dict[str, Any]) -> None:
         """Go on where the last writer stopped."""
@@ -214,21 +208,17 @@ class SegmentWriter:
         tally = found.tally
         epochs = (found.header.epoch, tally.epoch_last, known.epoch if known else 0)
         self._epoch = max(1 + max(epochs), self._head.fence)
-        self._tally, self._producers = tally, found.producers
+        self._producers = found.producers
         self._latest_ms = found.header.created_ms
-        self._fd = os.open(found.path, os.O_RDWR | os.O_CLOEXEC)
-        if self.cut:
-            os.ftruncate(self._fd, tally.position)
-        os.fsync(self._fd)
+        self._active, self._tally = ActiveSegment.take_up(found), tally
+        grown = len(stored) < len(self._schema)
         if found.sealed:
-            self._close_segment()
-            self._create(tally.offset, tally.clock)
-        elif len(stored) < len(self._schema) and tally.frames:
-            self._roll()
-        elif len(stored) < len(self._schema):
-            self._close_segment()
+            self._replace(tally.offset, tally.clock)
+        elif grown and tally.frames:
+            self._roll(self._active)
+        elif grown:
             found.path.unlink()
-            self._create(tally.offset, tally.clock)
+            self._replace(tally.offset, tally.clock)
 
     # --- appending; `_disk` is held
 
@@ -255,7 +245,7 @@ class SegmentWriter:
             offset = self._tally.offset
             entry.answer = self._producers.find(entry.producer, entry.sequence, offset)
             if entry.answer is None:
-                full = size + entry.size > self._config.segment_bytes_max
+                full = size + entry.size > self._segment_bytes
                 if full and run:
                     break
                 if full and self._tally.offset > self._tally.base:
@@ -267,18 +257,17 @@ class SegmentWriter:
             run.append(entry)
         fresh = [e for e in run if e.answer is None]
         if fresh:
-            self._guard(lambda: self._write(fresh))
+            self._guard(lambda active: self._write(active, fresh))
         return waiting[len(run) :]
 
-    def _guard(self, action: Callable[[], None]) -> None:
+    def _guard(self, action: Callable[[ActiveSegment], None]) -> None:
         """Undo a write that failed: the file ends again at its last durable byte."""
+        assert self._active is not None
         try:
-            action()
+            action(self._active)
         except BaseException as error:
-            durable = self._tally.position
             try:
-                os.ftruncate(self._fd, durable)
-                os.fsync(self._fd)
+                self._active.undo()
             except OSError as second:
                 self._failed = f"{self.directory}: {error}, then {second}; reopen the log"
             self._not_fenced()  # else the new writer's tidying would look like a broken disk
@@ -296,7 +285,7 @@ class SegmentWriter:
 
     def _usable(self) -> None:
         self._not_fenced()
-        if self._failed or self._fd < 0:
+        if self._failed or self._active is None:
             raise LogError(self._failed or f"{self.directory}: the log is closed")
 
     def _not_fenced(self) -> None:
@@ -306,7 +295,7 @@ class SegmentWriter:
                 f"{self._epoch}; nothing was appended"
             )
 
-    def _write(self, fresh: list[Append]) -> None:
+    def _write(self, active: ActiveSegment, fresh: list[Append]) -> None:
         tally = self._tally
         durable = position = tally.position
         offset, clock = tally.offset, tally.clock
@@ -322,14 +311,13 @@ class SegmentWriter:
                     more=part is not entry.parts[-1],
                 )  # fmt: skip
                 buffers += frame
-                end = position + len(frame[0]) + part.body.size + len(frame[2])
+                end = position + len(frame[0]) + aligned(part.body.size)
                 written.append((offset, part, position, end))
                 position = end
                 offset, clock = offset + part.rows, max(clock, part.ts_max)
             entry.answer = Appended(first, offset)
         try:
-            write_all(self._fd, buffers, durable)
-            sync_data(self._fd)
+            active.write(buffers)
             self._not_fenced()
         except BaseException:
             for entry in fresh:
@@ -354,68 +342,39 @@ class SegmentWriter:
 
     # --- segments
 
-    def _roll(self) -> None:
+    def _roll(self, active: ActiveSegment) -> None:
         """Seal the active segment and start the next one."""
-        old, old_fd = self._tally, self._fd
-        body = msgspec.msgpack.encode(old.footer(self._time_ms()))
-        footer = pack_frame(
-            FrameKind.FOOTER, body, first=old.offset, epoch=self._epoch,
-            clock_before=old.clock, durable_before=old.position,
-        )  # fmt: skip
-        write_all(old_fd, [*footer, pack_trailer(old.position)], old.position)
-        sync_data(old_fd)
+        old = self._tally
+        active.seal(self._epoch, self._time_ms())
         self._not_fenced()
         for stray in (b for b in segment_bases(self.directory) if b > old.base):
             segment_path(self.directory, stray).unlink()  # of a writer that was fenced in here
-        self._create(old.offset, old.clock)
-        os.close(old_fd)
+        self._replace(old.offset, old.clock)
         self._publish()
         self._head.sync()
+
+    def _replace(self, base: int, clock: int) -> None:
+        """A new active segment; the old one stays if it cannot be made."""
+        header = SegmentHeader(
+            base=base, epoch=self._epoch, clock_before=clock, created_ms=self._time_ms(),
+            schema=self._schema.serialize().to_pybytes(), producers=self._producers.snapshot(),
+        )  # fmt: skip
+        old, self._active = self._active, ActiveSegment.create(self.directory, header)
+        self._tally = self._active.tally
+        if old:
+            old.close()
 
     def _time_ms(self) -> int:
         """The clock may jump back; no ledger may look older than those before it."""
         self._latest_ms = max(self._latest_ms, self._now_ms())
         return self._latest_ms
 
-    def _create(self, base: int, clock: int) -> None:
-        """A new active segment. It gets its name when it is whole."""
-        header = SegmentHeader(
-            base=base, epoch=self._epoch, clock_before=clock, created_ms=self._time_ms(),
-            schema=self._schema.serialize().to_pybytes(), producers=self._producers.snapshot(),
-        )  # fmt: skip
-        frame = pack_frame(
-            FrameKind.HEADER, msgspec.msgpack.encode(header), first=base, epoch=self._epoch,
-            clock_before=clock,
-        )  # fmt: skip
-        path = segment_path(self.directory, base)
-        young = path.with_suffix(f".{self._epoch}.tmp")
-        fd = os.open(young, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-        try:
-            made = False
-            size = write_all(fd, list(frame), 0)
-            os.fsync(fd)
-            self._name(young, path)
-            made = True
-            young.unlink()
-            sync_directory(self.directory)
-        except BaseException:
-            os.close(fd)
-            young.unlink(missing_ok=True)
-            if made:
-                path.unlink(missing_ok=True)
-            raise
-        self._fd = fd
-        self._tally = Tally(base, base, clock, size)
-
-    def _name(self, young: Path, path: Path) -> None:
-        """Unlike a rename, a link never replaces what a later writer made."""
-        try:
-            os.link(young, path)
-        except FileExistsError:
-            if scan(path, 1).header.epoch >= self._epoch:
-                raise
-            path.unlink()  # made by a writer that was fenced meanwhile: it acknowledged nothing
-            os.link(young, path)
+    def _seal_if_old(self, now_ms: int) -> None:
+        """Else a stream that trickles would keep its first event for ever."""
+        assert self._active is not None
+        old = self._active.created_ms <= now_ms - self._config.seal_ms
+        if old and self._tally.offset > self._tally.base:
+            self._guard(self._roll)
 
     def _aged(self, base: int, now_ms: int) -> bool:
         if not self._config.retain_ms:
@@ -436,13 +395,10 @@ class SegmentWriter:
             self.directory, len(bases), earliest,
         )  # fmt: skip
 
-    def _close_segment(self) -> None:
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
-
     def _release(self) -> None:
-        self._close_segment()
+        active, self._active = self._active, None
+        if active:
+            active.close()
         fd, self._lock_fd = self._lock_fd, -1
         if fd >= 0:
             give_back_lock(fd)
