@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from edgewise.errors import LogError
-from edgewise.log import kafka_lease, kafka_writer
+from edgewise.log import kafka_commit, kafka_lease
 from edgewise.log.laws import LAWS, SCHEMA, everything, rows_of
 from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.log.transfer import copy
@@ -36,8 +36,8 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing_and_doubles_nothing(
 ):
     monkeypatch.setattr(kafka_lease, "_LEASE_S", LEASE_S)
     if end == "freeze beyond patience":  # the commit is given up, and nobody knows if it happened
-        monkeypatch.setattr(kafka_writer, "COMMIT_S", 1.0)
-        monkeypatch.setattr(kafka_writer, "REQUEST_S", 2.0)
+        monkeypatch.setattr(kafka_commit, "COMMIT_S", 1.0)
+        monkeypatch.setattr(kafka_commit, "REQUEST_S", 2.0)
     writer = kafka_home.writer(SCHEMA)
     acknowledged = []
     stopping = threading.Event()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -24,17 +24,16 @@ from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.api import DEFAULTS, Appended, LogConfig
 from edgewise.log.commit import Append, GroupCommit
+from edgewise.log.kafka_commit import COMMIT_S, RECORD_BYTES_MAX, Transactions, Unsure
 from edgewise.log.kafka_lease import Lease
 from edgewise.log.kafka_reader import REQUEST_S, Topic, client_config
 from edgewise.log.kafka_record import (
-    HEADER,
     Checkpoint,
     Record,
     RecordHeader,
     empty_header,
     parse_checkpoint,
     schema_of,
-    timestamp_of,
 )
 from edgewise.log.producers import Producers
 from edgewise.log.recovery import evolved
@@ -42,14 +41,7 @@ from edgewise.log.rows import Part
 
 logger = logging.getLogger(__name__)
 
-RECORD_BYTES_MAX = 32 * 1024 * 1024
 CHECKPOINT_RECORDS = 512  # a new writer reads at most so many records to know the producers
-COMMIT_S = 60.0
-_FENCED = {
-    KafkaError._FENCED,  # noqa: SLF001  the client's own errors have an underscore
-    KafkaError.PRODUCER_FENCED,
-    KafkaError.INVALID_PRODUCER_EPOCH,
-}
 _VISIBLE_S = 0.001
 _RETRY_S = 0.1
 _TOPIC = {
@@ -95,7 +87,7 @@ class KafkaWriter:
         self._lease = Lease(broker, topic, take_over=take_over)
         self._reads = Topic(broker, topic)
         try:
-            self._client = self._new_client()
+            self._client = Transactions(broker, topic)
             self._recover(defaults)
         except BaseException as error:
             self._lease.close()
@@ -186,20 +178,6 @@ class KafkaWriter:
 
     # --- opening
 
-    def _new_client(self) -> Any:
-        """Ends what an earlier client of this log left open, and keeps it from going on."""
-        client = Producer(
-            {
-                **client_config(self._broker),
-                "transactional.id": f"edgewise-{self._topic}",
-                "message.max.bytes": RECORD_BYTES_MAX,
-                "linger.ms": 0,
-                "reconnect.backoff.max.ms": 500,
-            }
-        )
-        client.init_transactions(REQUEST_S)
-        return client
-
     def _make_sure(self) -> None:
         """After a commit without an answer: a new client ends it, then the topic tells."""
         newest = self._reads.last()
@@ -207,7 +185,7 @@ class KafkaWriter:
             self._failed = self._taken_over()
             raise LogLocked(self._failed)
         try:
-            self._client = self._new_client()
+            self._client = Transactions(self._broker, self._topic)
             self._recover({})
         except KafkaException as error:
             raise LogError(f"{self.place}: {error.args[0].str()}; nothing was appended") from error
@@ -332,27 +310,21 @@ class KafkaWriter:
         self._checkpoint_at, self._checkpoint_bytes = self._last_at, header.bytes_before
 
     def _transact(self, headers: list[RecordHeader], bodies: list[Any]) -> None:
-        """Commit records or none of them. Kafka's retries and fencing are inside these calls."""
-        positions: list[int] = []
-
-        def delivered(error: KafkaError | None, message: Any) -> None:
-            if error is None:
-                positions.append(message.offset())
-
+        """Commit records or none of them, and remember what that means for the next append."""
         try:
-            self._client.begin_transaction()
-            for header, body in zip(headers, bodies, strict=True):
-                self._client.produce(
-                    self._topic, value=bytes(body), partition=0, timestamp=timestamp_of(header),
-                    headers=[(HEADER, msgspec.msgpack.encode(header))], on_delivery=delivered,
-                )  # fmt: skip
-            self._end_transaction()
-        except (KafkaException, BufferError) as error:
-            raise self._broken(error) from error
+            position = self._client.commit(headers, bodies)
+        except LogLocked as error:
+            self._failed = self._taken_over()
+            raise LogLocked(self._failed) from error
+        except Unsure as error:
+            self._unsure = str(error)
+            raise
+        except LogError:
+            raise
         except BaseException:
             self._unsure = f"{self.place}: an append was broken off"
             raise
-        self._last, self._last_at = headers[-1], max(positions)
+        self._last, self._last_at = headers[-1], position
         self._last_size = len(memoryview(bodies[-1]))
         self._wait_until_visible()
 
@@ -373,35 +345,6 @@ class KafkaWriter:
                 time.sleep(_RETRY_S)
             time.sleep(_VISIBLE_S)
         logger.warning("%s: committed, but readers do not see it yet", self.place)
-
-    def _end_transaction(self) -> None:
-        """A commit whose answer was lost may be asked again: the answer is the same."""
-        deadline = time.monotonic() + COMMIT_S
-        while True:
-            try:
-                self._client.commit_transaction(REQUEST_S)
-            except KafkaException as error:
-                if not error.args[0].retriable() or time.monotonic() > deadline:
-                    raise
-            else:
-                return
-
-    def _broken(self, error: KafkaException | BufferError) -> LogError:
-        said = error.args[0] if isinstance(error, KafkaException) else None
-        if said is not None and said.txn_requires_abort():
-            try:
-                self._client.abort_transaction(REQUEST_S)
-            except KafkaException as second:
-                self._unsure = f"{self.place}: {second.args[0].str()}"
-            return LogError(f"{self.place}: {said.str()}; nothing was appended")
-        if said is not None and said.code() in _FENCED:
-            self._failed = self._taken_over()
-            return LogLocked(self._failed)
-        self._unsure = (
-            f"{self.place}: {error}; whether the append is there is not known. Append again with "
-            "the same producer and sequence"
-        )
-        return LogError(self._unsure)
 
     def _usable(self) -> None:
         if self._lease.lost:

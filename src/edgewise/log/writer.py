@@ -174,7 +174,7 @@ class SegmentWriter:
             if take_over:
                 detach(last)
             self._earliest = max(bases[0], known.earliest if known else 0)
-            found = scan(last, self._limit())
+            found = scan(last, self._config.producers_max)
             self._adopt(found, known, defaults)
         self._head.raise_fence(self._epoch)
         self._publish()
@@ -185,9 +185,6 @@ class SegmentWriter:
         if gone:
             self._drop(gone, self._earliest)
 
-    def _limit(self) -> int:
-        return self._config.producers_max
-
     def _start_empty(self, known: Head | None) -> None:
         if known and known.offset:
             raise LogCorrupt(
@@ -197,7 +194,7 @@ class SegmentWriter:
         self._epoch = max(known.epoch + 1 if known else 1, self._head.fence)
         self._earliest = 0
         self._latest_ms = 0
-        self._producers = Producers(self._limit())
+        self._producers = Producers(self._config.producers_max)
         self._replace(0, CLOCK_NONE)
 
     def _adopt(self, found: Scan, known: Head | None, defaults: dict[str, Any]) -> None:
