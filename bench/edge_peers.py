@@ -66,6 +66,7 @@ class Peer:
     stop: Callable[[], None] = lambda: None
     pids: list[int] = field(default_factory=list)
     hello: list[bytes] = field(default_factory=list)
+    orders: Connection | None = None  # to our own server
 
     def connect(self, *, receive_bytes: int = 0) -> socket.socket:
         sock = socket.socket()
@@ -121,6 +122,24 @@ def _serve_edge(pipe: Connection, conflate: str, directory: Path | None) -> None
     uvloop.run(_edge_main(pipe, conflate, directory))
 
 
+def _time_turns() -> dict[str, list[tuple[int, int]]]:
+    """From now on, how long each turn of the server takes: by the clock, by the processor."""
+    from edgewise.edge.server import Edge
+    from edgewise.edge.transports.connection import Connection as Served
+
+    taken: dict[str, list[tuple[int, int]]] = {"turn": [], "sweep": []}
+    for kind, name, what in ((Served, "data_received", "turn"), (Edge, "_sweep", "sweep")):
+        plain, mine = getattr(kind, name), taken[what]
+
+        def timed(*args: Any, _plain: Any = plain, _mine: Any = mine) -> None:
+            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+            _plain(*args)
+            _mine.append((time.perf_counter_ns() - wall, time.thread_time_ns() - cpu))
+
+        setattr(kind, name, timed)
+    return taken
+
+
 def _serve_limb(pipe: Connection, directory: Path, port: int) -> None:
     import uvloop
 
@@ -157,6 +176,7 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) ->
     from edgewise.wire.frames import TopicKind
 
     edge = Edge(_edge_config())
+    taken: dict[str, list[tuple[int, int]]] = {}
     policy = Policy(kind=TopicKind.BLOB, conflate=conflate)
     edge.publish(TOPIC, b"-", offset=0, at_us=1, policy=policy)
     port = await edge.start(share_port=directory is not None)
@@ -178,6 +198,10 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) ->
         elif order == "stats":
             stats = edge.stats
             pipe.send((stats.conflated, stats.pending, _rss_kib(), stats.sessions))
+        elif order == "time":
+            taken.update(_time_turns())
+        elif order == "times":
+            pipe.send(taken)
         else:
             flood.append(loop.create_task(_flood(edge, *order)))
 

@@ -19,6 +19,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from edgewise.edge.awake import Awake
 from edgewise.edge.calls import Calls, Handler
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.conflate import Outbox
@@ -80,6 +81,8 @@ class Edge:
         self.carriers: dict[Outbox, Carrier] = {}
         self.rounds = Rounds(self.fanout, self.carriers, self.config.tick_ms * 1000)
         self.flush_due, self.flush_soon = self.rounds.due, self.rounds.soon
+        self._awake = Awake()
+        self.spoke = self._awake.spoke
         self._by_name: dict[str, Carrier] = {}
         self._open: set[Connection] = set()
         self._polls: set[PollCarrier] = set()
@@ -130,9 +133,11 @@ class Edge:
         """From now on feeds may publish; `start` says it too."""
         self._loop = asyncio.get_running_loop()
         self.rounds.begin()
+        self._awake.begin()
 
     async def stop(self) -> None:
         self.rounds.stop()
+        self._awake.stop()
         if self._sweep_handle is not None:
             self._sweep_handle.cancel()
             self._sweep_handle = None

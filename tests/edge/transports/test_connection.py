@@ -70,6 +70,9 @@ class Host:
     def flush_soon(self):
         self.flush = "soon"
 
+    def spoke(self, _who):
+        pass
+
     def flush_due(self, _now_us):
         self.flush = "due"
 

@@ -40,6 +40,7 @@ class Host(Protocol):
     def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
     def flush_soon(self) -> None: ...
     def flush_due(self, now_us: int) -> None: ...
+    def spoke(self, who: object) -> None: ...
 
 
 class Connection(asyncio.Protocol):
@@ -103,6 +104,7 @@ class Connection(asyncio.Protocol):
         if websocket.judged or websocket.too_large:
             self._judged(websocket, session)
         self._host.flush_due(now)
+        self._host.spoke(self)
 
     # the edge's side
 
