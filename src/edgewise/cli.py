@@ -12,7 +12,7 @@ from edgewise import __version__
 from edgewise.errors import AppError, EdgewiseError, SetupError
 
 if TYPE_CHECKING:  # a real import would start everything that a node needs
-    from edgewise.node.serve import NodeConfig
+    from edgewise.node.config import NodeConfig
 
 BAD_INPUT = 2
 
@@ -88,6 +88,7 @@ def _add_app_and_logs(parser: argparse.ArgumentParser) -> None:
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
+    parser.add_argument("--revoked", type=Path, help="file of names whose tokens no longer hold")
     parser.add_argument("--origin", action="append", default=[], help="pages that may connect")
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
     parser.add_argument("--tls-key", type=Path, help="its key in PEM")
@@ -162,9 +163,13 @@ def _add_publish(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("stream")
     parser.add_argument("--events", type=Path, default=Path("-"), help="JSON lines; - is stdin")
     parser.add_argument("--url", default="http://127.0.0.1:8006", help="a node's HTTP door")
-    parser.add_argument("--token-file", type=Path, help="a JWT, where the door asks for one")
-    parser.add_argument("--ca", type=Path, help="certificate authority in PEM, for https")
+    _add_identity(parser)
     parser.set_defaults(call=_publish)
+
+
+def _add_identity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--token-file", type=Path, help="a JWT, where the node asks for one")
+    parser.add_argument("--ca", type=Path, help="certificate authority in PEM, for TLS")
 
 
 def _add_tail(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -172,6 +177,7 @@ def _add_tail(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("selector", help="a path; + is one level, # is everything below")
     parser.add_argument("--url", default="ws://127.0.0.1:8008/ws", help="a node's edge")
     parser.add_argument("--count", type=int, default=0, help="end after so many")
+    _add_identity(parser)
     parser.set_defaults(call=_tail)
 
 
@@ -233,8 +239,8 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _edge(arguments: argparse.Namespace) -> None:
     from edgewise.node.alone import serve
+    from edgewise.node.config import NodeConfig
     from edgewise.node.run import with_page
-    from edgewise.node.serve import NodeConfig
 
     places = {"app": arguments.app, "data": arguments.data, "host": arguments.host}
     config = NodeConfig(**places, edge_port=arguments.edge_port, **_shared(arguments))
@@ -248,6 +254,7 @@ def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
         "homes": tuple(arguments.log),
         "functions": tuple(arguments.functions),
         "jwt_key": arguments.jwt_key,
+        "revoked": arguments.revoked,
         "origins": tuple(arguments.origin),
         "tls": tls,
     }
@@ -260,7 +267,7 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def _node(arguments: argparse.Namespace, app: Path, data: Path) -> NodeConfig:
-    from edgewise.node.serve import NodeConfig
+    from edgewise.node.config import NodeConfig
 
     return NodeConfig(
         app=app,
@@ -366,19 +373,23 @@ def _fmt(arguments: argparse.Namespace) -> int:
 def _publish(arguments: argparse.Namespace) -> None:
     from edgewise.node.hands import publish
 
-    token = ""
-    if arguments.token_file:
-        with _open(arguments.token_file) as file:
-            token = file.read().decode().strip()
     with _open(arguments.events) as lines:
-        accepted = publish(arguments.url, arguments.stream, lines, token, arguments.ca)
+        accepted = publish(arguments.url, arguments.stream, lines, _token(arguments), arguments.ca)
     print(f"{accepted} events accepted")
+
+
+def _token(arguments: argparse.Namespace) -> str:
+    if not arguments.token_file:
+        return ""
+    with _open(arguments.token_file) as file:
+        return file.read().decode().strip()
 
 
 def _tail(arguments: argparse.Namespace) -> None:
     from edgewise.node.hands import tail
 
-    for line in tail(arguments.url, arguments.selector, arguments.count):
+    who = (_token(arguments), arguments.ca)
+    for line in tail(arguments.url, arguments.selector, arguments.count, *who):
         sys.stdout.buffer.write(line + b"\n")
         sys.stdout.buffer.flush()
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from edgewise.edge.calls import CALLS_MAX, Calls
+from edgewise.edge.calls import CALLS_MAX, Calls, answers
 from edgewise.errors import ProtocolError
 from edgewise.wire import frames
 from edgewise.wire.codes import Code
@@ -11,7 +11,7 @@ from edgewise.wire.codes import Code
 class Answers:
     """Stands where a session stands: takes what would go out."""
 
-    principal = None
+    principal, client = None, "test"
 
     def __init__(self):
         self.out = []
@@ -86,5 +86,25 @@ def test_a_client_is_asked():
         session.done(None, ProtocolError(Code.NO_ANSWER, "gone"))
         with pytest.raises(ProtocolError, match="gone"):
             await task
+
+    asyncio.run(main())
+
+
+def test_a_handler_may_ask_its_caller_back():
+    async def main():
+        calls, session = Calls(lambda: None), Answers()
+
+        async def cancel(caller, _path, _body):
+            return [caller.client, await caller.ask("sure")]
+
+        calls.serve("cancel", answers("cancel")(cancel).handler)
+        calls.asked(session, frames.Request(7, "cancel"))
+        async with asyncio.timeout(10):
+            while not hasattr(session, "done"):  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            session.done(True, None)
+            while not session.out:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        assert session.out == [(7, ["test", True])]
 
     asyncio.run(main())

@@ -1,24 +1,18 @@
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.edge.test_session import Talk
 
-from edgewise.edge.telemetry import BOUNDS_MS, GROUPS_MAX, Histogram, Telemetry, session_record
+from edgewise.edge.conflate import Outbox
+from edgewise.edge.fanout import Fanout
+from edgewise.edge.histogram import Histogram
+from edgewise.edge.telemetry import (
+    GROUPS_MAX,
+    Telemetry,
+    pending_by_group,
+    session_lines,
+    session_record,
+)
 from edgewise.edge.topics import Policy, TopicTree
 
 SECOND = 1_000_000
-
-
-@given(st.lists(st.floats(0, 59_000), min_size=1), st.floats(0.01, 0.99))
-def test_a_quantile_lies_in_the_bucket_of_the_true_one(values, q):
-    histogram = Histogram()
-    for value in values:
-        histogram.add(value)
-    true = sorted(values)[min(len(values) - 1, int(q * len(values) - 1e-9))]
-    low = max((b for b in (0, *BOUNDS_MS) if b < true), default=0)
-    high = next(b for b in BOUNDS_MS if b >= true)
-    assert low <= histogram.quantile(q) + 1e-6
-    assert histogram.quantile(q) <= high + 1e-6
-    assert histogram.count == len(values)
 
 
 def test_rates_are_since_the_last_look():
@@ -50,8 +44,11 @@ def test_a_group_of_topics_is_told_with_its_ages():
     assert tree.create("fx/usd", Policy()).group is group
     group.updates, group.conflated = 5, 3
     telemetry.age("fx", 30_000)
-    told = telemetry.group_record(group)
-    assert (told["topics"], told["updates"], told["conflated"]) == (2, 5, 3)
+    telemetry.group_record(group, 0, SECOND)
+    group.updates, group.bytes = 25, 100
+    told = telemetry.group_record(group, 1, 3 * SECOND)
+    assert (told["topics"], told["updates"], told["conflated"]) == (2, 25, 3)
+    assert (told["pending"], told["updates_per_s"], told["bytes_per_s"]) == (1, 10.0, 50.0)
     assert 20 <= told["age_p50_ms"] <= 50
 
 
@@ -63,5 +60,33 @@ def test_labels_cannot_break_the_format():
 
 def test_a_session_is_described_without_its_secret_name():
     session = Talk().session
-    assert session.name not in str(session_record(session, 7, SECOND))
-    assert session_record(session, 7, SECOND)["bytes_below"] == 7
+    told = session_record(session, 7)
+    assert session.name not in str(told)
+    assert told["bytes_below"] == 7
+
+
+def test_sessions_are_told_to_prometheus_with_the_histogram_of_their_ages():
+    talk = Talk()
+    session = talk.session
+    session.number, session.client, session.rtt_us = 4, 'a "wall"', 2_500
+    session.ages = Histogram()
+    session.ages.add(30)
+    lines = [*session_lines([(session, 7)])]
+    label = 'session="4",client="a \\"wall\\"",principal="anyone"'
+    assert f"edgewise_edge_session_bytes_below{{{label}}} 7" in lines
+    assert f"edgewise_edge_session_round_trip_seconds{{{label}}} 0.0025" in lines
+    assert f'edgewise_edge_session_age_seconds_bucket{{{label},le="0.05"}} 1' in lines
+    told = {line.split("_session_")[1].split("{")[0] for line in lines if not line.startswith("#")}
+    wanted = {"updates_total", "bytes_total", "conflated_total", "pending"}
+    assert wanted | {"drain_bytes_per_second"} <= told
+
+
+def test_what_waits_is_counted_by_group():
+    fanout = Fanout(TopicTree(10))
+    for path in ("fx/eur", "fx/usd", "chat"):
+        fanout.publish(path, {"v": 1}, now_us=0, offset=0, at_us=0)
+    outboxes = [Outbox(10, 10_000, 10) for _ in range(2)]
+    for outbox in outboxes:
+        fanout.subscribe(outbox, 1, ("#",))
+    outboxes[0].take(10**9, 0)
+    assert pending_by_group(outboxes) == {"fx": 2, "chat": 1}

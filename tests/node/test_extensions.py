@@ -86,7 +86,7 @@ def test_an_installed_package_brings_its_own(mine, monkeypatch):
         ("no_such_module_here", "cannot load 'no_such_module_here': ModuleNotFoundError"),
         ("none.py", "cannot load 'none.py': FileNotFoundError"),
         ("json:nothing", "'json' has no 'nothing'"),
-        ("json", "no function, procedure or merge there"),
+        ("json", "no function, procedure, merge or answer there"),
         ("edgewise.plan.functions:AGGREGATES", "is an aggregate, and those are built in"),
     ],
 )
@@ -99,3 +99,17 @@ def test_code_that_fails_is_the_users_to_read(tmp_path):
     (tmp_path / "broken.py").write_text("1 / 0")
     with pytest.raises(SetupError, match="ZeroDivisionError: division by zero"):
         extensions.find([str(tmp_path / "broken.py")])
+
+
+def test_answers_come_the_same_way(tmp_path):
+    path = tmp_path / "answers_for_tests.py"
+    path.write_text(
+        "from edgewise.edge.calls import answers\n\n"
+        "@answers('double/+')\nasync def double(caller, path, body):\n    return 2 * body\n"
+    )
+    app = tmp_path / "a.siddhi"
+    app.write_text("define stream S (v int);\nfrom S select v insert into O;\n")
+    assert [a.selector for a in apps.load(app, [str(path)]).answers] == ["double/+"]
+    path.write_text(path.read_text().replace("double/+", "double//"))
+    with pytest.raises(SetupError, match="cannot load"):
+        apps.load(app, [str(path)])

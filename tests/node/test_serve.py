@@ -5,13 +5,14 @@ import io
 
 import pytest
 
-from edgewise.errors import LogLocked, SetupError
+from edgewise.errors import LogLocked
 from edgewise.event.schema import Schema
 from edgewise.log.api import LogConfig
 from edgewise.log.segment import SegmentReader, SegmentWriter
 from edgewise.node import apps, serve
 from edgewise.node.archiver import ArchiveConfig
-from edgewise.node.serve import NodeConfig, mark
+from edgewise.node.config import NodeConfig
+from edgewise.node.serve import mark
 from edgewise.node.terminal import Steps
 
 
@@ -45,19 +46,6 @@ def test_a_writer_that_lost_the_lease_and_hangs_is_fenced(tmp_path, monkeypatch)
     assert new.head.offset == 2
     new.close()
     old.close()
-
-
-def test_a_door_off_loopback_needs_a_key(tmp_path):
-    config = NodeConfig(app=tmp_path, data=tmp_path, host="0.0.0.0")
-    with pytest.raises(SetupError, match="--edge-host"):
-        config.validate()
-    (tmp_path / "key").write_text("a secret that is long enough for everyone\n")
-    away = NodeConfig(tmp_path, tmp_path, host="0.0.0.0", jwt_key=tmp_path / "key")
-    away.validate()
-    assert away.edge_config().verifier is not None
-    assert away.door_config([]).authority("", "S").status == 401
-    with pytest.raises(SetupError, match="cannot read"):
-        NodeConfig(tmp_path, tmp_path, jwt_key=tmp_path / "none").edge_config()
 
 
 def test_a_node_moves_old_ledgers_of_all_logs_to_parquet_while_it_runs(tmp_path):

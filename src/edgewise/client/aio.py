@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -38,6 +40,7 @@ WELCOME_S = 10.0
 ACK_S = 1.0
 
 OnRequest = Callable[[Any], Awaitable[Any]]
+Token = str | Callable[[], str | Awaitable[str]]
 
 
 class Subscription:
@@ -69,9 +72,17 @@ class Client:
     """Use `connect`. `state` is 'connecting', 'open', 'waiting' or 'closed'."""
 
     def __init__(
-        self, urls: tuple[str, ...], hello: HelloOptions, kinds: tuple[str, ...] = LANES
+        self,
+        urls: tuple[str, ...],
+        hello: HelloOptions,
+        kinds: tuple[str, ...] = LANES,
+        *,
+        token: Token = "",
+        trust: ssl.SSLContext | None = None,
     ) -> None:
         self.urls = urls
+        self._token = token
+        self._trust = trust
         self.transport = kinds[0]
         self._kinds = kinds
         self.state = "connecting"
@@ -116,11 +127,25 @@ class Client:
     async def request(self, path: str, body: Any = None) -> Any:
         return await self._answer(self._conversation.request(path, body))
 
+    async def pace(self, *, bytes_per_s: int = 0, updates_per_s: int = 0) -> None:
+        """Another budget from now on; 0 is none."""
+        self._conversation.pace(bytes_per_s, updates_per_s)
+        await self._send()
+
     def on_request(self, path: str, handler: OnRequest) -> None:
         self._handlers[path] = handler
 
     def value(self, path: str) -> Any:
         return self._conversation.view.value(path)
+
+    async def settled(self) -> None:
+        """Until it is open, or refused for good: then `error` says why."""
+        assert self._task is not None, "use `async with connect(...)`"
+        opened = asyncio.ensure_future(self.opened.wait())
+        try:
+            await asyncio.wait({opened, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            opened.cancel()
 
     async def close(self) -> None:
         self._conversation.end()
@@ -162,8 +187,8 @@ class Client:
         """One connection from handshake to its end."""
         lane: Lane | None = None
         try:
-            lane = self._lane = await open_lane(kind, url)
-            self._conversation.begin()
+            lane = self._lane = await open_lane(kind, url, self._trust)
+            self._conversation.begin(await _said(self._token))
             await self._send()
             return await self._receive(lane)
         except LaneLost as error:
@@ -272,6 +297,13 @@ class Client:
             _end_mailbox(subscription.mailbox)
 
 
+async def _said(token: Token) -> str:
+    if isinstance(token, str):
+        return token
+    given = token()
+    return given if isinstance(given, str) else await given
+
+
 def _end_mailbox(mailbox: asyncio.Queue[Event | None]) -> None:
     if mailbox.full():
         mailbox.get_nowait()
@@ -281,17 +313,20 @@ def _end_mailbox(mailbox: asyncio.Queue[Event | None]) -> None:
 def connect(
     url: str | tuple[str, ...],
     *,
-    token: str = "",
+    token: Token = "",
     client: str = "python",
     bytes_per_s: int = 0,
     updates_per_s: int = 0,
     transports: tuple[str, ...] = LANES,
+    ca: str | Path | None = None,
 ) -> Client:
     """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8008/ws.
 
     Several addresses are edges on one log: when one goes, the next is tried. Transports are tried
-    in order when one does not get through.
+    in order when one does not get through. `token` may be a function that answers one, also an
+    async one: it is asked on every connect. `ca` is a file with certificates to trust.
     """
     urls = (url,) if isinstance(url, str) else tuple(url)
-    hello = HelloOptions(token, client, bytes_per_s, updates_per_s)
-    return Client(urls, hello, tuple(transports))
+    hello = HelloOptions("", client, bytes_per_s, updates_per_s)
+    trust = ssl.create_default_context(cafile=ca) if ca else None
+    return Client(urls, hello, tuple(transports), token=token, trust=trust)

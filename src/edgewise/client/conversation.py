@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import structs
+
 from edgewise.client.lanes import FRAME_BYTES_MAX
 from edgewise.errors import ProtocolError
 from edgewise.wire import frames
@@ -91,13 +93,14 @@ class Conversation:
         self._acked = 0
         self._frame_bytes = FRAME_BYTES_MAX
 
-    def begin(self) -> None:
+    def begin(self, token: str = "") -> None:
         """Connected: HELLO goes out. What is known by path stays known."""
         self._grammar = Session(Side.CLIENT, FRAME_BYTES_MAX)
         self.view.begin()
         self.open = False
         self._acked = 0
-        self._grammar.send(frames.Hello(frames.VERSION, self._hello))
+        hello = structs.replace(self._hello, token=token) if token else self._hello
+        self._grammar.send(frames.Hello(frames.VERSION, hello))
 
     def receive(self, data: bytes, now_us: int) -> list[Outcome]:
         frame = self._grammar.receive(data)
@@ -120,6 +123,14 @@ class Conversation:
         elif frame is not None:
             return self._deliver(self.view.take(frame))
         return []
+
+    def pace(self, bytes_per_s: int, updates_per_s: int) -> None:
+        """Another budget from now on, also after a reconnect."""
+        self._hello = structs.replace(
+            self._hello, bytes_per_s=bytes_per_s, updates_per_s=updates_per_s
+        )
+        if self.open:
+            self._grammar.send(frames.Pace(bytes_per_s, updates_per_s))
 
     def data_to_send(self) -> list[bytes]:
         return self._grammar.data_to_send()

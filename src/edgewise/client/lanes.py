@@ -51,10 +51,11 @@ class WebSocketLane:
         self._socket = socket
 
     @classmethod
-    async def open(cls, url: str) -> Lane:
+    async def open(cls, url: str, trust: ssl.SSLContext | None) -> Lane:
         try:
             socket = await open_websocket(
                 url,
+                ssl=trust if Site.of(url).secure else None,
                 compression=None,
                 max_size=FRAME_BYTES_MAX,
                 open_timeout=CONNECT_S,
@@ -93,19 +94,22 @@ class Site:
     port: int
     secure: bool
     base: str
+    trust: ssl.SSLContext | None = None
 
     @classmethod
-    def of(cls, url: str) -> Site:
+    def of(cls, url: str, trust: ssl.SSLContext | None = None) -> Site:
         parts = urlsplit(url)
         secure = parts.scheme in {"wss", "https"}
         base = parts.path.removesuffix("/").removesuffix("/ws")
-        return cls(parts.hostname or "", parts.port or (443 if secure else 80), secure, base)
+        return cls(
+            parts.hostname or "", parts.port or (443 if secure else 80), secure, base, trust
+        )
 
     async def post(
         self, path: str, body: bytes
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, dict[str, str]]:
         """Send one request and read the head of its answer."""
-        context = ssl.create_default_context() if self.secure else None
+        context = (self.trust or ssl.create_default_context()) if self.secure else None
         try:
             async with asyncio.timeout(CONNECT_S):
                 reader, writer = await asyncio.open_connection(
@@ -162,8 +166,8 @@ class SseLane:
         self._sending = asyncio.Lock()
 
     @classmethod
-    async def open(cls, url: str) -> Lane:
-        return cls(Site.of(url))
+    async def open(cls, url: str, trust: ssl.SSLContext | None) -> Lane:
+        return cls(Site.of(url, trust))
 
     async def send(self, frames: list[bytes]) -> None:
         if self._reader is None:
@@ -207,8 +211,8 @@ class PollLane:
         self._newest = 0
 
     @classmethod
-    async def open(cls, url: str) -> Lane:
-        return cls(Site.of(url))
+    async def open(cls, url: str, trust: ssl.SSLContext | None) -> Lane:
+        return cls(Site.of(url, trust))
 
     async def send(self, frames: list[bytes]) -> None:
         if not self._session:
@@ -245,12 +249,13 @@ class PollLane:
             self._ask([])
 
 
-_OPENERS: dict[str, Callable[[str], Awaitable[Lane]]] = {
+_OPENERS: dict[str, Callable[[str, ssl.SSLContext | None], Awaitable[Lane]]] = {
     "websocket": WebSocketLane.open,
     "sse": SseLane.open,
     "poll": PollLane.open,
 }
 
 
-async def open_lane(kind: str, url: str) -> Lane:
-    return await _OPENERS[kind](url)
+async def open_lane(kind: str, url: str, trust: ssl.SSLContext | None = None) -> Lane:
+    """`trust` says which certificates hold; the system's unless given."""
+    return await _OPENERS[kind](url, trust)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -61,7 +61,7 @@ class Subscription:
 
 
 class Client:
-    def __init__(self, url: str, **options: Any) -> None:
+    def __init__(self, url: str | tuple[str, ...], **options: Any) -> None:
         self._url = url
         self._options = options
         self._loop = asyncio.new_event_loop()
@@ -75,6 +75,9 @@ class Client:
         except TimeoutError:
             self._shut()
             raise ProtocolError(Code.LOST, f"no edge answers at {self._url}") from None
+        if self._edge.error is not None:
+            self._shut()
+            raise self._edge.error
         return self
 
     def __exit__(
@@ -97,6 +100,17 @@ class Client:
     def request(self, path: str, body: Any = None) -> Any:
         return self.run(self._edge.request(path, body))
 
+    def on_request(self, path: str, handler: Callable[[Any], Any]) -> None:
+        """Answer what the server asks; the handler runs in a thread of its own."""
+
+        async def answer(body: Any) -> Any:
+            return await asyncio.to_thread(handler, body)
+
+        self._edge.on_request(path, answer)
+
+    def pace(self, *, bytes_per_s: int = 0, updates_per_s: int = 0) -> None:
+        self.run(self._edge.pace(bytes_per_s=bytes_per_s, updates_per_s=updates_per_s))
+
     def value(self, path: str) -> Any:
         return self._edge.value(path)
 
@@ -111,7 +125,7 @@ class Client:
     async def _enter(self) -> None:
         self._inner = aio.connect(self._url, **self._options)
         await self._inner.__aenter__()
-        await asyncio.wait_for(self._inner.opened.wait(), OPEN_S)
+        await asyncio.wait_for(self._inner.settled(), OPEN_S)
 
     def _shut(self) -> None:
         if self._inner is not None:
@@ -121,6 +135,6 @@ class Client:
         self._loop.close()
 
 
-def connect(url: str, **options: Any) -> Client:
+def connect(url: str | tuple[str, ...], **options: Any) -> Client:
     """Options as for `edgewise.client.aio.connect`."""
     return Client(url, **options)

@@ -1,7 +1,14 @@
 """Requests over sessions, both ways: who answers, how many may wait, for how long.
 
-A handler is `async (principal, path, body) -> body`. What it raises as ValueError is the client's
-fault and is told; anything else is ours, and the client hears only that it failed.
+A handler is `async (caller, path, body) -> body`; it may ask the caller back over the same
+session. What it raises as ValueError is the client's fault and is told; anything else is ours, and
+the client hears only that it failed. In a file for `--functions`:
+
+    @answers("orders/+/cancel")
+    async def cancel(caller, path, body):
+        if not await caller.ask("confirm", {"cancel": path}):
+            raise ValueError("not confirmed")
+        return {"by": caller.principal.name}
 """
 
 from __future__ import annotations
@@ -9,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from edgewise.edge.gate import Principal
@@ -22,9 +30,35 @@ from edgewise.wire.paths import parse_path, parse_selector
 CALLS_MAX = 32  # waiting requests per session
 ANSWER_S = 30.0
 
-Handler = Callable[[Principal, str, Any], Awaitable[Any]]
 
 _log = logging.getLogger("edgewise.edge")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks."""
+
+    principal: Principal
+    client: str
+    ask: Callable[..., Awaitable[Any]]  # (path, body=None) -> the client's answer
+
+
+Handler = Callable[[Caller, str, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A handler and the paths it answers; made by `answers`."""
+
+    selector: str
+    handler: Handler
+
+    def __post_init__(self) -> None:
+        parse_selector(self.selector)
+
+
+def answers(selector: str) -> Callable[[Handler], Answer]:
+    return lambda handler: Answer(selector, handler)
 
 
 class Calls:
@@ -71,10 +105,16 @@ class Calls:
         except TimeoutError:
             raise ProtocolError(Code.NO_ANSWER, f"'{path}': no answer in {ANSWER_S:g} s") from None
 
+    def _caller(self, session: Session) -> Caller:
+        async def ask(path: str, body: Any = None) -> Any:
+            return await self.ask(session, path, body)
+
+        return Caller(session.principal, session.client, ask)
+
     async def _run(self, session: Session, handler: Handler, frame: frames.Request) -> None:
         try:
             async with asyncio.timeout(ANSWER_S):
-                body = await handler(session.principal, frame.path, frame.body)
+                body = await handler(self._caller(session), frame.path, frame.body)
             codec.encode(body)
         except TimeoutError:
             session.refuse(frame.id, Code.NO_ANSWER, f"'{frame.path}' took too long")

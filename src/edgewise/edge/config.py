@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgewise.edge.gate import Verifier
+from edgewise.edge.revoked import Revoked
 from edgewise.errors import SetupError
 
 
@@ -15,6 +16,7 @@ class EdgeConfig:
 
     assets: tuple[tuple[str, Path], ...] = ()
     verifier: Verifier | None = None  # without one, loopback only and everybody is `anyone`
+    revoked: Revoked | None = None  # principals whose tokens no longer hold
     origins: tuple[str, ...] = ()  # pages from elsewhere that may connect
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
 

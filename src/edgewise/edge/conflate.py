@@ -96,6 +96,10 @@ class Outbox:
         looked = itertools.islice(slots, CANDIDATES_MAX)
         return self.overtaken + sum(_overtaken(slot) for slot in looked if slot is not None)
 
+    def waiting(self) -> Iterator[Slot]:
+        """One for each update that waits."""
+        return (slot for slot, _ in self._pending.values())
+
     @property
     def behind(self) -> bool:
         """Whether what waits longest was overtaken since."""

@@ -8,7 +8,8 @@ A token is a JWT. Its claims are the permissions; selectors say where:
 `ingest` names streams whose events its owner may send; the HTTP door asks for it.
 
 Without a verifier everybody is `anyone` and the edge only binds to loopback. Permissions are asked
-again while a session lives: `revoke` and `regrant` act on open sessions at the next sweep.
+again while a session lives: `revoke`, `regrant` and the list of the revoked act on open sessions
+at the next sweep.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+from edgewise.edge.revoked import Revoked
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire.codes import Code
 from edgewise.wire.paths import parse_selector, selects
@@ -156,6 +158,8 @@ class Gate:
     origins: tuple[str, ...] = ()
     sessions_max: int = 0  # per principal that does not say
     changes: int = 0  # of what was granted; a session that saw the last need not ask again
+    revoked: Revoked | None = None
+    _revoked: frozenset[str] = frozenset()
     _inside: dict[str, int] = field(default_factory=dict)
     _granted: dict[str, Principal | None] = field(default_factory=dict)
 
@@ -163,7 +167,8 @@ class Gate:
         if self.verifier is None:
             return ANYONE
         principal = self.verifier.verify(token)
-        granted = self._granted.get(principal.name, principal)
+        self.look()
+        granted = self.now(principal)
         if granted is None:
             raise ProtocolError(Code.UNAUTHENTICATED, f"'{principal.name}' was revoked")
         return granted
@@ -189,7 +194,17 @@ class Gate:
 
     def now(self, principal: Principal) -> Principal | None:
         """What holds for a principal at this moment; None when it was sent away."""
+        if principal.name in self._revoked:
+            return None
         return self._granted.get(principal.name, principal)
+
+    def look(self) -> None:
+        """Whether the list of the revoked is another now."""
+        if self.revoked is not None:
+            names = self.revoked.names
+            if names is not self._revoked:
+                self._revoked = names
+                self.changes += 1
 
     def revoke(self, name: str) -> None:
         self._granted[name] = None

@@ -107,10 +107,11 @@ def _retuned(bucket: Bucket | None, per_s: int, burst_min: float, now_us: int) -
 class Drain:
     """What a link carries, learned from what leaves; `bytes_per_s` is 0 while nothing limits."""
 
-    __slots__ = ("_at_us", "_left", "bytes_per_s")
+    __slots__ = ("_at_us", "_left", "bytes_per_s", "seen_bytes_per_s")
 
     def __init__(self, now_us: int) -> None:
         self.bytes_per_s = 0
+        self.seen_bytes_per_s = 0  # what left between the last two looks
         self._at_us = now_us
         self._left = 0
 
@@ -126,6 +127,7 @@ class Drain:
             return
         rate = max(0.0, (left - self._left) / seconds)
         self._left, self._at_us = left, now_us
+        self.seen_bytes_per_s = int(rate)
         if below > BELOW_MAX:
             self.bytes_per_s = max(LEARNED_MIN, int(rate * EASE))
         elif self.bytes_per_s > LIFT * rate:

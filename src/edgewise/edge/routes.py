@@ -10,7 +10,7 @@ GET anything else          a file of the asset directories
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from http import HTTPStatus
 from typing import Any
@@ -20,7 +20,8 @@ import msgspec
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.encode import shown
 from edgewise.edge.gate import Gate, Principal
-from edgewise.edge.telemetry import Telemetry
+from edgewise.edge.session import Session
+from edgewise.edge.telemetry import Telemetry, session_lines
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request, Response, assets, problem
 from edgewise.errors import ProtocolError
@@ -55,7 +56,10 @@ class Routes:
         gate: Gate,
         telemetry: Telemetry,
         stats: Callable[[], Stats],
+        *,
+        sessions: Callable[[], Iterable[tuple[Session, int]]] = tuple,
     ) -> None:
+        self._sessions = sessions
         self._tree = tree
         self._telemetry = telemetry
         self._gate = gate
@@ -93,7 +97,9 @@ class Routes:
                 f"# TYPE edgewise_edge_{name}{suffix} {kind}",
                 f"edgewise_edge_{name}{suffix} {getattr(stats, name)}",
             ]
-        lines += self._telemetry.lines(self._tree)
+        told = list(self._sessions())
+        lines += self._telemetry.lines(self._tree, (session.outbox for session, _ in told))
+        lines += session_lines(told)
         body = ("\n".join(lines) + "\n").encode()
         return Response(HTTPStatus.OK, body, "text/plain; version=0.0.4; charset=utf-8")
 

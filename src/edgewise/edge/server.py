@@ -20,7 +20,7 @@ from http import HTTPStatus
 from typing import Any
 
 from edgewise.edge.awake import Awake
-from edgewise.edge.calls import Calls, Handler
+from edgewise.edge.calls import Answer, Calls, Handler
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.encode import shown
@@ -31,7 +31,7 @@ from edgewise.edge.puts import Told, gone, put, told
 from edgewise.edge.rounds import Rounds, now_us
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.session import Session
-from edgewise.edge.telemetry import Telemetry, session_record
+from edgewise.edge.telemetry import Telemetry, pending_by_group, session_record
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.emulated import PollCarrier, no_room, no_session, unpack
@@ -73,7 +73,10 @@ class Edge:
         self.config.validate()
         self.fanout = Fanout(TopicTree(self.config.topics_max))
         self.gate = Gate(
-            self.config.verifier, self.config.origins, self.config.principal_sessions_max
+            self.config.verifier,
+            self.config.origins,
+            self.config.principal_sessions_max,
+            revoked=self.config.revoked,
         )
         self.telemetry = Telemetry()
         self.now_us = now_us
@@ -88,8 +91,14 @@ class Edge:
         self._polls: set[PollCarrier] = set()
         self._calls = Calls(self.flush_soon)
         self._routes = Routes(
-            self.config, self.fanout.tree, self.gate, self.telemetry, lambda: self.stats
+            self.config,
+            self.fanout.tree,
+            self.gate,
+            self.telemetry,
+            lambda: self.stats,
+            sessions=self._told_sessions,
         )
+        self._numbers = itertools.count(1)
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweep_handle: asyncio.Handle | None = None
@@ -208,6 +217,10 @@ class Edge:
         """Answer requests of clients for the selected paths."""
         self._calls.serve(selector, handler)
 
+    def serve_all(self, answers: Iterable[Answer]) -> None:
+        for answer in answers:
+            self._calls.serve(answer.selector, answer.handler)
+
     async def ask(self, session: str, path: str, body: Any = None) -> Any:
         """Ask the client of a session by name and wait for its answer."""
         carrier = self._by_name.get(session)
@@ -281,6 +294,7 @@ class Edge:
     def _sweep(self) -> None:
         now = now_us()
         self.fanout.sweep(now)
+        self.gate.look()
         self._tell_about_ourselves(now)
         self._sweep_on(iter([*self._open, *self._polls]))
 
@@ -305,16 +319,24 @@ class Edge:
         figures = self.telemetry.look(asdict(self.stats), now)
         tell = partial(self.fanout.publish, now_us=now, offset=now, at_us=now, policy=SYSTEM_TOPIC)
         tell("$sys/edge", figures)
-        for group in list(self.fanout.tree.groups.values()):
-            if self.fanout.wanted(("$sys", "topics", group.name)):
-                tell(f"$sys/topics/{group.name}", self.telemetry.group_record(group))
-        if self.fanout.wanted(("$sys", "sessions", "0")):
-            for i, carrier in enumerate(
-                itertools.islice(self.carriers.values(), SESSIONS_TOLD_MAX)
-            ):
-                if carrier.session is not None:
-                    below = carrier.unsent_bytes()
-                    tell(f"$sys/sessions/{i}", session_record(carrier.session, below, now))
+        groups = self.fanout.tree.groups.values()
+        wanted = [g for g in groups if self.fanout.wanted(("$sys", "topics", g.name))]
+        waiting = pending_by_group(self.carriers) if wanted else {}
+        for group in wanted:
+            record = self.telemetry.group_record(group, waiting.get(group.name, 0), now)
+            tell(f"$sys/topics/{group.name}", record)
+        if self.fanout.wanted(("$sys", "sessions", "1")):
+            for session, below in self._told_sessions():
+                outbox, number = session.outbox, session.number
+                counted = (outbox.updates_sent, outbox.bytes_sent, now)
+                rates = self.telemetry.rates(number, *counted)
+                tell(f"$sys/sessions/{number}", {**session_record(session, below), **rates})
+
+    def _told_sessions(self) -> Iterator[tuple[Session, int]]:
+        """Not all of ten thousand, each with the bytes below it."""
+        for carrier in itertools.islice(self.carriers.values(), SESSIONS_TOLD_MAX):
+            if carrier.session is not None:
+                yield carrier.session, carrier.unsent_bytes()
 
     def aged(self, group: str, age_us: int) -> None:
         self.telemetry.age(group, age_us)
@@ -335,6 +357,7 @@ class Edge:
             return None
         name = self.session_prefix + secrets.token_urlsafe(16)
         session = Session(name, self, now_us())
+        session.number = next(self._numbers)
         self.carriers[session.outbox] = carrier
         if isinstance(carrier, PollCarrier):
             self._polls.add(carrier)
@@ -410,6 +433,7 @@ class Edge:
             if isinstance(carrier, PollCarrier):
                 self._polls.discard(carrier)
             self._calls.forget(session)
+            self.telemetry.forget(session.number)
             session.forget()
             self._totals.updates_sent += session.outbox.updates_sent
             self._totals.bytes_sent += carrier.bytes_sent

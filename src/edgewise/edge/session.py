@@ -14,6 +14,7 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, Principal
+from edgewise.edge.histogram import Histogram
 from edgewise.edge.merge import window
 from edgewise.edge.pace import Budget, Drain
 from edgewise.edge.slot import Want
@@ -61,6 +62,8 @@ class Session:
         self.pinged_us = now_us
         self.rtt_us = 0
         self.age_us = 0
+        self.ages: Histogram | None = None  # since the first acknowledgement
+        self.number = 0  # among the sessions of its edge; no secret, unlike the name
         self.client = ""
         self.principal = NOBODY
         self._grammar = Grammar(Side.SERVER, config.frame_bytes_max)
@@ -254,6 +257,8 @@ class Session:
     def _ack(self, frame: frames.Ack, now_us: int) -> None:
         for _, at_us, group in self.outbox.acknowledged(frame.updates):
             self.age_us = now_us - at_us
+            self.ages = self.ages or Histogram()
+            self.ages.add(max(0, self.age_us) / 1000)
             self._place.aged(group, self.age_us)
 
     def _resume(self, frame: frames.Resume, _now_us: int) -> None:

@@ -6,41 +6,26 @@ Topics are grouped by their first segment, so that the number of series stays bo
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from edgewise.edge.conflate import Outbox
+from edgewise.edge.histogram import Histogram
 from edgewise.edge.session import Session
 from edgewise.edge.topics import GROUPS_MAX, OTHERS, Group, TopicTree
 
-BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000)
-
-
-class Histogram:
-    """Counts by upper bound, for Prometheus and for quantiles on the wall."""
-
-    __slots__ = ("count", "counts", "total_ms")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS_MS) + 1)
-        self.count = 0
-        self.total_ms = 0.0
-
-    def add(self, ms: float) -> None:
-        self.counts[bisect.bisect_left(BOUNDS_MS, ms)] += 1
-        self.count += 1
-        self.total_ms += ms
-
-    def quantile(self, q: float) -> float:
-        """Interpolated within its bucket; 0 when nothing was seen."""
-        rank, below = q * self.count, 0
-        for i, inside in enumerate(self.counts):
-            if inside and below + inside >= rank:
-                low = BOUNDS_MS[i - 1] if i else 0
-                high = BOUNDS_MS[i] if i < len(BOUNDS_MS) else low
-                return low + (high - low) * (rank - below) / inside
-            below += inside
-        return 0.0
+PENDING_LOOKED_MAX = 20_000  # waiting updates that one look counts by group
+# Of each session: the metric, what it is, its key in the session's record, and per what unit.
+SESSION_METRICS = (
+    ("updates_total", "counter", "updates", 1),
+    ("bytes_total", "counter", "bytes", 1),
+    ("conflated_total", "counter", "conflated", 1),
+    ("pending", "gauge", "pending", 1),
+    ("drain_bytes_per_second", "gauge", "drain_bytes_per_s", 1),
+    ("bytes_below", "gauge", "bytes_below", 1),
+    ("round_trip_seconds", "gauge", "rtt_ms", 1000),
+)
 
 
 class Telemetry:
@@ -49,6 +34,7 @@ class Telemetry:
     def __init__(self) -> None:
         self.ages: dict[str, Histogram] = {}
         self._before: dict[str, float] = {}
+        self._counted: dict[object, tuple[int, int, int]] = {}
         self._at_us = 0
 
     def age(self, group: str, age_us: int) -> None:
@@ -72,27 +58,41 @@ class Telemetry:
         ages = {f"age_p{int(q * 100)}_ms": round(whole.quantile(q), 1) for q in (0.5, 0.99)}
         return {**stats, **rates, **ages}
 
-    def lines(self, tree: TopicTree) -> Iterator[str]:
+    def lines(self, tree: TopicTree, outboxes: Iterable[Outbox] = ()) -> Iterator[str]:
         """The histograms and the counters by group in Prometheus' text format."""
         name = "edgewise_edge_age_seconds"
         yield f"# HELP {name} From the capture of an event to the client's acknowledgement."
         yield f"# TYPE {name} histogram"
         for group, histogram in sorted(self.ages.items()):
-            label, seen = f'topic="{_escaped(group)}"', 0
-            for bound, inside in zip((*BOUNDS_MS, 0), histogram.counts, strict=True):
-                seen += inside
-                edge = f"{bound / 1000:g}" if bound else "+Inf"
-                yield f'{name}_bucket{{{label},le="{edge}"}} {seen}'
-            yield f"{name}_sum{{{label}}} {histogram.total_ms / 1000:.6f}"
-            yield f"{name}_count{{{label}}} {histogram.count}"
+            yield from histogram.lines(name, f'topic="{_escaped(group)}"')
         groups = sorted(tree.groups.items())
         for what in ("updates", "bytes", "conflated"):
             yield f"# TYPE edgewise_edge_topic_{what}_total counter"
             for first, counted in groups:
                 label = f'topic="{_escaped(first)}"'
                 yield f"edgewise_edge_topic_{what}_total{{{label}}} {getattr(counted, what)}"
+        waiting = pending_by_group(outboxes)
+        yield "# TYPE edgewise_edge_topic_pending gauge"
+        for first, _ in groups:
+            label = f'topic="{_escaped(first)}"'
+            yield f"edgewise_edge_topic_pending{{{label}}} {waiting.get(first, 0)}"
 
-    def group_record(self, group: Group) -> dict[str, Any]:
+    def rates(self, who: object, updates: int, sent: int, now_us: int) -> dict[str, float]:
+        """Per second since the last look at `who`."""
+        before = self._counted.get(who)
+        self._counted[who] = (updates, sent, now_us)
+        if before is None or now_us <= before[2]:
+            return {"updates_per_s": 0.0, "bytes_per_s": 0.0}
+        seconds = (now_us - before[2]) / 1_000_000
+        return {
+            "updates_per_s": round((updates - before[0]) / seconds, 1),
+            "bytes_per_s": round((sent - before[1]) / seconds, 1),
+        }
+
+    def forget(self, who: object) -> None:
+        self._counted.pop(who, None)
+
+    def group_record(self, group: Group, pending: int, now_us: int) -> dict[str, Any]:
         """Topics with one first segment as a `$sys/topics` value."""
         ages = self.ages.get(group.name) or Histogram()
         return {
@@ -100,15 +100,26 @@ class Telemetry:
             "updates": group.updates,
             "bytes": group.bytes,
             "conflated": group.conflated,
+            "pending": pending,
+            **self.rates(group.name, group.updates, group.bytes, now_us),
             "age_p50_ms": round(ages.quantile(0.5), 1),
             "age_p99_ms": round(ages.quantile(0.99), 1),
         }
 
 
-def session_record(session: Session, below: int, now_us: int) -> dict[str, Any]:
+def pending_by_group(outboxes: Iterable[Outbox]) -> dict[str, int]:
+    """How many updates wait, by the first segment of their topics; a bounded look."""
+    waiting: dict[str, int] = {}
+    slots = itertools.chain.from_iterable(outbox.waiting() for outbox in outboxes)
+    for slot in itertools.islice(slots, PENDING_LOOKED_MAX):
+        name = slot.topic.group.name
+        waiting[name] = waiting.get(name, 0) + 1
+    return waiting
+
+
+def session_record(session: Session, below: int) -> dict[str, Any]:
     """One session as a `$sys/sessions` value. Its name is a secret and stays out."""
-    outbox = session.outbox
-    seconds = max(1, now_us - session.opened_us) / 1_000_000
+    outbox, ages = session.outbox, session.ages or Histogram()
     return {
         "client": session.client,
         "principal": session.principal.name,
@@ -117,13 +128,33 @@ def session_record(session: Session, below: int, now_us: int) -> dict[str, Any]:
         "conflated": outbox.conflated,
         "updates": outbox.updates_sent,
         "bytes": outbox.bytes_sent,
-        "drain_bytes_per_s": round(outbox.bytes_sent / seconds),
+        "drain_bytes_per_s": session.drain.seen_bytes_per_s,
         "learned_bytes_per_s": session.drain.bytes_per_s,
         "bytes_below": below,
         "rtt_ms": round(session.rtt_us / 1000, 2),
         "age_ms": round(session.age_us / 1000, 1),
+        "age_p50_ms": round(ages.quantile(0.5), 1),
+        "age_p99_ms": round(ages.quantile(0.99), 1),
         "since_us": session.opened_us,
     }
+
+
+def session_lines(told: Iterable[tuple[Session, int]]) -> Iterator[str]:
+    """Sessions, each with the bytes below it, in Prometheus' text format."""
+    rows = [(_labels(session), session, session_record(session, below)) for session, below in told]
+    for metric, kind, key, per in SESSION_METRICS:
+        yield f"# TYPE edgewise_edge_session_{metric} {kind}"
+        for label, _, record in rows:
+            yield f"edgewise_edge_session_{metric}{{{label}}} {record[key] / per:g}"
+    yield "# TYPE edgewise_edge_session_age_seconds histogram"
+    for label, session, _ in rows:
+        if session.ages is not None:
+            yield from session.ages.lines("edgewise_edge_session_age_seconds", label)
+
+
+def _labels(session: Session) -> str:
+    client, principal = _escaped(session.client), _escaped(session.principal.name)
+    return f'session="{session.number}",client="{client}",principal="{principal}"'
 
 
 def _escaped(text: str) -> str:

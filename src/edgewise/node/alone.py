@@ -17,11 +17,11 @@ from edgewise.edge.server import Edge
 from edgewise.log.patient import PatientReader
 from edgewise.log.places import open_reader
 from edgewise.node import apps
+from edgewise.node.config import NodeConfig
 from edgewise.node.ends import Ends
 from edgewise.node.homes import Homes
 from edgewise.node.layout import Layout
 from edgewise.node.merges import register_aggregates
-from edgewise.node.serve import NodeConfig
 from edgewise.node.terminal import Steps
 
 LOOK_EVERY_S = 1.0
@@ -32,6 +32,7 @@ def fed_edge(config: NodeConfig) -> tuple[Edge, list[Feed]]:
     loaded = apps.load(config.app, config.functions)
     edge = Edge(config.edge_config())
     register_aggregates(edge.fanout.merges, loaded.merges)
+    edge.serve_all(loaded.answers)
     layout = Layout(config.data, Homes.of(config.homes, loaded.app))
     topics = Ends.of(loaded.app, loaded.merges).topics
     readers = (PatientReader(open_reader(layout.place(stream))) for stream, _ in topics)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.edge.calls import Answer
 from edgewise.edge.merge import Merge
 from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app
@@ -25,6 +26,7 @@ class LoadedApp:
     file: str
     warnings: tuple[Problem, ...]
     merges: tuple[Merge, ...] = ()  # the user's own
+    answers: tuple[Answer, ...] = ()
 
 
 def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
@@ -38,27 +40,27 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
         raise SetupError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
-    compiled, merges = _compiled(text, path, tuple(functions))
+    compiled, added = _compiled(text, path, tuple(functions))
     app = compiled.app
-    ends = end_problems(app, text, merges)
+    ends = end_problems(app, text, added.merges)
     if broken := (*problems(app), *ends, *default_problems(app, text)):
         raise AppError(broken, text, str(path))
-    return LoadedApp(app, text, str(path), compiled.warnings, merges)
+    return LoadedApp(app, text, str(path), compiled.warnings, added.merges, added.answers)
 
 
 def _compiled(
     text: str, path: Path, functions: tuple[str, ...]
-) -> tuple[Compiled, tuple[Merge, ...]]:
+) -> tuple[Compiled, extensions.Extensions]:
     """Installed packages are only asked where something is missing: most apps need none."""
     added = extensions.find(functions)
     try:
-        return _compile(text, path, added), added.merges
+        return _compile(text, path, added), added
     except AppError:
         installed = extensions.installed()
         if not installed:
             raise
     added = extensions.find((*installed, *functions))
-    return _compile(text, path, added), added.merges
+    return _compile(text, path, added), added
 
 
 def _compile(text: str, path: Path, added: extensions.Extensions) -> Compiled:

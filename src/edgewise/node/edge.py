@@ -21,8 +21,8 @@ from edgewise.edge.siblings import Limb
 from edgewise.errors import EdgewiseError
 from edgewise.node.alone import fed_edge
 from edgewise.node.children import end_with_parent
+from edgewise.node.config import NodeConfig
 from edgewise.node.edges import HEAD_SOCKET
-from edgewise.node.serve import NodeConfig
 
 
 def tell(**message: Any) -> None:
@@ -37,6 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--jwt-key", type=Path)
+    parser.add_argument("--revoked", type=Path)
     parser.add_argument("--origin", action="append", default=[])
     parser.add_argument("--tls", type=Path, nargs=2)
     parser.add_argument("--log", action="append", default=[])
@@ -65,6 +66,7 @@ def _config(arguments: argparse.Namespace) -> NodeConfig:
         functions=tuple(arguments.functions),
         assets=tuple((prefix, Path(directory)) for prefix, directory in arguments.asset),
         jwt_key=arguments.jwt_key,
+        revoked=arguments.revoked,
         origins=tuple(arguments.origin),
         tls=tuple(arguments.tls) if arguments.tls else None,
     )

@@ -1,8 +1,8 @@
-"""Functions, procedures and merges of the user's own, found by name: nothing else is touched.
+"""Functions, procedures, merges and answers of the user's own, found by name.
 
 A name is `package.module`, `package.module:attribute` or `file.py[:attribute]`. Without an
-attribute every `Function`, `Procedure` and `Merge` that the module defines is taken. Installed
-packages bring theirs along with an entry point in the group `edgewise.functions`.
+attribute every `Function`, `Procedure`, `Merge` and `Answer` that the module defines is taken.
+Installed packages bring theirs along with an entry point in the group `edgewise.functions`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from edgewise.edge.calls import Answer
 from edgewise.edge.merge import Merge
 from edgewise.errors import SetupError
 from edgewise.plan.functions import FUNCTIONS, Function, FunctionTable
@@ -28,6 +29,10 @@ class Extensions:
     functions: FunctionTable
     procedures: tuple[Procedure, ...]
     merges: tuple[Merge, ...] = ()
+    answers: tuple[Answer, ...] = ()
+
+
+Thing = Function | Procedure | Merge | Answer
 
 
 def installed() -> tuple[str, ...]:
@@ -42,19 +47,22 @@ def find(names: Iterable[str] = ()) -> Extensions:
     rows: list[Function] = []
     procedures: list[Procedure] = []
     merges: list[Merge] = []
+    answers: list[Answer] = []
     for name in names:
         for thing in _things(name):
             if isinstance(thing, Function):
                 rows.append(thing)
             elif isinstance(thing, Merge):
                 merges.append(thing)
+            elif isinstance(thing, Answer):
+                answers.append(thing)
             else:
                 procedures.append(thing)
     functions = FUNCTIONS.with_(*rows) if rows else FUNCTIONS
-    return Extensions(functions, tuple(procedures), tuple(merges))
+    return Extensions(functions, tuple(procedures), tuple(merges), tuple(answers))
 
 
-def _things(name: str) -> list[Function | Procedure | Merge]:
+def _things(name: str) -> list[Thing]:
     place, _, attribute = name.partition(":")
     module = _module(place, name)
     if attribute and not hasattr(module, attribute):
@@ -63,9 +71,10 @@ def _things(name: str) -> list[Function | Procedure | Merge]:
     found = list(_flat(chosen))
     if not found:
         raise SetupError(
-            f"--functions {name}: no function, procedure or merge there; make one with "
-            "edgewise.plan.functions.scalar(...), a class of edgewise.plan.procedures.Procedure, "
-            "or edgewise.edge.merge.Merge(...)"
+            f"--functions {name}: no function, procedure, merge or answer there; make one "
+            "with edgewise.plan.functions.scalar(...), a class of "
+            "edgewise.plan.procedures.Procedure, edgewise.edge.merge.Merge(...) or "
+            "@edgewise.edge.calls.answers(...)"
         )
     for thing in found:
         if isinstance(thing, Function) and thing.aggregate:
@@ -85,9 +94,9 @@ def _own(module: ModuleType) -> list[object]:
     ]
 
 
-def _flat(things: Iterable[object]) -> Iterator[Function | Procedure | Merge]:
+def _flat(things: Iterable[object]) -> Iterator[Thing]:
     for thing in things:
-        if isinstance(thing, Function | Procedure | Merge):
+        if isinstance(thing, Thing):
             yield thing
         elif isinstance(thing, type) and issubclass(thing, Procedure) and thing.name:
             yield thing()

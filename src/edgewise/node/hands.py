@@ -7,13 +7,14 @@ import itertools
 import ssl
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from edgewise.client.sync import connect
 from edgewise.errors import BadEvent, SetupError
-from edgewise.wire.view import Removed, Update
+from edgewise.wire.view import Removed, Staled, Stopped, Update
 
 BATCH_LINES = 1_000
 TIMEOUT_S = 30
@@ -60,13 +61,21 @@ def publish(
     return accepted
 
 
-def tail(url: str, selector: str, count: int = 0) -> Iterator[bytes]:
-    """One JSON line for each update or removal; ends after `count`, 0 is never."""
-    with connect(url) as edge:
-        events = (e for e in edge.subscribe(selector) if isinstance(e, Update | Removed))
+def tail(
+    url: str, selector: str, count: int = 0, token: str = "", ca: Path | None = None
+) -> Iterator[bytes]:
+    """One JSON line for each update, removal and silence; ends after `count`, 0 is never."""
+    with connect(url, token=token, ca=ca, client="edgewise tail") as edge:
+        events = (e for e in edge.subscribe(selector) if not isinstance(e, Stopped))
         for event in itertools.islice(events, count or None):
-            value = event.value if isinstance(event, Update) else None
-            line = {"topic": event.path, "value": value}
-            if isinstance(event, Update):
-                line |= {"at_us": event.meta.at_us, "count": event.meta.count}
-            yield msgspec.json.encode(line)
+            yield msgspec.json.encode(_line(event))
+
+
+def _line(event: Update | Removed | Staled) -> dict[str, Any]:
+    if isinstance(event, Update):
+        meta = event.meta
+        place = {"at_us": meta.at_us, "count": meta.count, "how": meta.how.name.lower()}
+        return {"topic": event.path, "value": event.value, **place}
+    if isinstance(event, Removed):
+        return {"topic": event.path, "value": None, "gone": event.reason.name.lower()}
+    return {"topic": event.path, "stale_since_us": event.since_us}

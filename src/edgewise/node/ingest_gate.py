@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from edgewise.edge.gate import Principal, Verifier
+from edgewise.edge.revoked import Revoked
 from edgewise.errors import ProtocolError
 from edgewise.event.clock import Clock
 from edgewise.gateway.refusal import Refused
@@ -20,8 +21,9 @@ TOKENS_MAX = 4096  # remembered, the last used ones
 
 
 class IngestGate:
-    def __init__(self, verifier: Verifier, clock: Clock) -> None:
+    def __init__(self, verifier: Verifier, clock: Clock, revoked: Revoked | None = None) -> None:
         self._verifier = verifier
+        self._revoked = revoked
         self._clock = clock
         self._known: OrderedDict[str, Principal] = OrderedDict()
 
@@ -38,6 +40,8 @@ class IngestGate:
             while len(self._known) > TOKENS_MAX:
                 self._known.popitem(last=False)
         self._known.move_to_end(token)
+        if self._revoked is not None and principal.name in self._revoked.names:
+            return unknown_caller(f"'{principal.name}' was revoked")
         if stream and not principal.may_ingest(stream):
             return not_permitted(f"'{principal.name}' may not send events to '{stream[:100]}'")
         return None

@@ -31,8 +31,9 @@ from edgewise.ha.election import (
 )
 from edgewise.node import apps
 from edgewise.node.children import Child
+from edgewise.node.config import NodeConfig
 from edgewise.node.ends import Ends
-from edgewise.node.serve import NodeConfig, Serving
+from edgewise.node.serve import Serving
 from edgewise.node.terminal import Steps
 
 DEMO_APP = Path(__file__).parent / "demo.siddhi"

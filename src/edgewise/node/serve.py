@@ -9,39 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from edgewise.edge.config import EdgeConfig
 from edgewise.edge.feed import Feed
-from edgewise.edge.gate import LOOPBACK, JwtVerifier
 from edgewise.edge.server import Edge
 from edgewise.edge.sink import TopicSink
 from edgewise.errors import LogError, LogFull, LogLocked, SetupError
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.dedup import DedupWriter
-from edgewise.gateway.doors import Sink, Source, http_config, sink_class, source_class
+from edgewise.gateway.doors import Sink, Source, sink_class, source_class
 from edgewise.gateway.drain import FileCursor
-from edgewise.gateway.http import HttpConfig, HttpDoor
-from edgewise.gateway.spec import SourceSpec
+from edgewise.gateway.http import HttpDoor
 from edgewise.gateway.stats import DoorStats
-from edgewise.log.api import CLOCK_NONE, LogConfig, LogReader, LogWriter
+from edgewise.log.api import CLOCK_NONE, LogReader, LogWriter
 from edgewise.log.patient import PatientReader
 from edgewise.log.places import open_reader, open_writer
 from edgewise.node import apps
-from edgewise.node.archiver import ArchiveConfig, Archiver
+from edgewise.node.archiver import Archiver
 from edgewise.node.changes import unlike
 from edgewise.node.children import STEADY_S, Child, backoff_s
+from edgewise.node.config import NodeConfig, WallClock
 from edgewise.node.defaults import defaults_of
-from edgewise.node.edges import PROCESSES_MAX, EdgeProcesses, demand_free
+from edgewise.node.edges import EdgeProcesses, demand_free
 from edgewise.node.ends import Ends
 from edgewise.node.homes import Homes
-from edgewise.node.ingest_gate import IngestGate
-from edgewise.node.layout import RETAIN_EVERY_S, Layout
+from edgewise.node.layout import Layout
 from edgewise.node.merges import register_aggregates
 from edgewise.node.metrics import engine_metrics
 from edgewise.node.rates import Rates
@@ -52,72 +46,6 @@ from edgewise.plan.nodes import Stream
 RATES_EVERY_S = 0.5
 MARK_EVERY_S = 1.0  # an idle stream still carries time
 LINGER_S, LINGER_POLL_S = 5.0, 0.5  # how long the last writer may take to end
-
-
-class WallClock:
-    def now_us(self) -> int:
-        return time.time_ns() // 1000
-
-
-@dataclass(frozen=True, slots=True)
-class NodeConfig:
-    app: Path
-    data: Path
-    host: str = "127.0.0.1"
-    http_port: int = 8006
-    edge_port: int = 8008
-    engine: str = "spark"
-    master: str = "local[*]"
-    partitions: int = 2
-    trigger_ms: int = 0  # between micro-batches; 0: as soon as the last one is done
-    state: str = ""  # where kernel state lives, a path or URI; '': in the data directory
-    log: LogConfig = LogConfig()
-    archive: ArchiveConfig = ArchiveConfig()
-    tidy_every_s: float = RETAIN_EVERY_S
-    homes: tuple[str, ...] = ()  # of logs outside the data directory, see `node.homes`
-    assets: tuple[tuple[str, Path], ...] = ()
-    edge_host: str = ""  # as `host` unless said; off loopback it needs `jwt_key`
-    jwt_key: Path | None = None  # a secret, or a public key in PEM
-    origins: tuple[str, ...] = ()
-    watch: bool = False  # take the app file again when its text changes
-    tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
-    functions: tuple[str, ...] = ()  # names of what the user adds to the language
-    edge_processes: int = 1  # on the one port
-
-    def validate(self) -> None:
-        if not 1 <= self.edge_processes <= PROCESSES_MAX:
-            raise SetupError(
-                f"--edge-processes {self.edge_processes}: use 1 to {PROCESSES_MAX}, at most one "
-                "per processor"
-            )
-        if self.host not in LOOPBACK and self.jwt_key is None:
-            raise SetupError(
-                f"{self.host} can be reached from outside, and without --jwt-key the HTTP door "
-                "takes events from anyone; give a key, or stay on 127.0.0.1 and use --edge-host "
-                "for the clients"
-            )
-
-    def verifier(self) -> JwtVerifier | None:
-        if self.jwt_key is None:
-            return None
-        try:
-            return JwtVerifier(self.jwt_key.read_bytes().strip())
-        except OSError as error:
-            raise SetupError(f"cannot read {self.jwt_key}: {error.strerror}") from None
-
-    def edge_config(self) -> EdgeConfig:
-        return EdgeConfig(
-            assets=self.assets, verifier=self.verifier(), origins=self.origins, tls=self.tls
-        )
-
-    def door_config(self, sources: Iterable[SourceSpec]) -> HttpConfig:
-        verifier = self.verifier()
-        given = HttpConfig(
-            authority=IngestGate(verifier, WallClock()) if verifier else None,
-            origins=frozenset(self.origins),
-            tls=self.tls,
-        )
-        return http_config(sources, given)
 
 
 class Serving:
@@ -135,6 +63,7 @@ class Serving:
         self.archiver = Archiver(config.archive, self.layout.directories(loaded.app))
         self.edge = Edge(config.edge_config())
         register_aggregates(self.edge.fanout.merges, loaded.merges)
+        self.edge.serve_all(loaded.answers)
         self.watch = Watch()
         self._edges = EdgeProcesses(self.edge, config.edge_processes, steps)
         self.feeds: list[Feed] = []
@@ -335,6 +264,7 @@ class Serving:
         words = [str(config.app), "--data", str(config.data)]
         words += ["--host", config.edge_host or config.host, "--port", str(self.edge_port)]
         words += ["--jwt-key", str(config.jwt_key)] if config.jwt_key else []
+        words += ["--revoked", str(config.revoked)] if config.revoked else []
         words += ["--tls", *map(str, config.tls)] if config.tls else []
         for prefix, directory in config.assets:
             words += ["--asset", prefix, str(directory)]
