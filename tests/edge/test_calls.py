@@ -98,7 +98,7 @@ def test_a_handler_may_ask_its_caller_back():
             return [caller.client, await caller.ask("sure")]
 
         calls.serve("cancel", answers("cancel")(cancel).handler)
-        calls.asked(session, frames.Request(7, "cancel"))
+        calls.asked(session, frames.Request(7, "cancel", None))
         async with asyncio.timeout(10):
             while not hasattr(session, "done"):  # noqa: ASYNC110
                 await asyncio.sleep(0)

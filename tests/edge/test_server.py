@@ -7,6 +7,7 @@ import itertools
 import json
 import socket
 import ssl
+from unittest.mock import Mock
 
 import pytest
 from cryptography import x509
@@ -134,40 +135,29 @@ def test_a_client_that_never_reads_costs_one_value_per_topic_and_others_feel_not
     with_edge(scenario)
 
 
-class Busy(Edge):
-    """An edge whose rounds take long."""
-
-    @property
-    def tick_us(self):
-        return 50_000
-
-    @tick_us.setter
-    def tick_us(self, measured):
-        pass
-
-
 def test_many_topics_within_a_tick_share_a_write():
-    async def main():
-        edge = Busy()
-        port = await edge.start()
-        async with asyncio.timeout(WAIT_S), open_peer(port) as websocket:
+    async def scenario(edge, port):
+        async with open_peer(port) as websocket:
             peer = await subscribed(websocket)
             put(edge, "first", {})
             await peer.update()
             connection = next(iter(edge.carriers.values()))
-            writes = []
-            write = connection._write
-            connection._write = lambda data: (writes.append(len(data)), write(data))
+            transport, writes = connection._transport, []
+            connection._transport = Mock(wraps=transport)
+            connection._transport.write.side_effect = lambda data: (
+                writes.append(len(data)),
+                transport.write(data),
+            )
+            edge.rounds.tick_us, edge.rounds._ended_us = 50_000, edge.now_us()
             for i in range(100):
                 put(edge, f"t/{i}", {"v": i})
                 if i % 10 == 0:
                     await asyncio.sleep(0)
             for _ in range(100):
                 await peer.update()
-            assert len(writes) <= 5
-        await edge.stop()
+            assert len(writes) == 1
 
-    asyncio.run(main())
+    with_edge(scenario)
 
 
 def test_http_and_websocket_share_the_port():
@@ -340,7 +330,31 @@ def test_the_same_over_tls(tmp_path):
         url = f"wss://127.0.0.1:{port}/ws"
         async with connect(url, compression=None, ssl=trust) as websocket:
             peer = await subscribed(websocket)
-            assert (await peer.update()).value == {"v": 1}
+            for v in range(1, 6):
+                assert (await peer.update()).value == {"v": v}
+                put(edge, "a", {"v": v + 1})
+
+    with_edge(scenario, tls=tls)
+
+
+def test_over_tls_too_a_client_that_never_reads_is_conflated(tmp_path):
+    tls = certificate(tmp_path)
+    trust = ssl.create_default_context(cafile=tls[0])
+
+    async def scenario(edge, port):
+        url = f"wss://127.0.0.1:{port}/ws"
+        async with connect(url, compression=None, ssl=trust, max_queue=1) as websocket:
+            await subscribed(websocket)
+            connection = next(iter(edge.carriers.values()))
+            for i in range(20_000):
+                put(edge, "a", {"v": f"{i}" * 1000})
+                await asyncio.sleep(0)
+                if edge.stats.conflated > 100:
+                    break
+            assert edge.stats.conflated > 100
+            assert edge.stats.pending == 1
+            assert connection._transport.get_write_buffer_size() < 128 * 1024
+            websocket.transport.abort()
 
     with_edge(scenario, tls=tls)
 

@@ -35,24 +35,29 @@ class Pipe:
     async def stop(self) -> None:
         self._server.close()
         self.cut()
-        for task in self._tasks:
+        writers = list(self._writers)
+        for task in list(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*list(self._tasks), return_exceptions=True)
+        closed = (writer.wait_closed() for writer in writers)
+        await asyncio.gather(*closed, return_exceptions=True)
 
     async def _relay(self, reader, writer) -> None:
         if not self.open:
             writer.transport.abort()
             return
-        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target, limit=CHUNK)
-        self._writers |= {writer, up_writer}
-        task = asyncio.current_task()
+        task, ends = asyncio.current_task(), {writer}
         self._tasks.add(task)
+        self._writers.add(writer)
         try:
-            await asyncio.gather(self._copy(reader, up_writer), self._copy(up_reader, writer))
+            up_reader, up = await asyncio.open_connection("127.0.0.1", self.target, limit=CHUNK)
+            ends.add(up)
+            self._writers.add(up)
+            await asyncio.gather(self._copy(reader, up), self._copy(up_reader, writer))
         finally:
             self._tasks.discard(task)
-            self._writers -= {writer, up_writer}
-            for each in (writer, up_writer):
+            self._writers -= ends
+            for each in ends:
                 each.close()
 
     async def _copy(self, reader, writer) -> None:

@@ -33,6 +33,7 @@ RATE_MIN = 0.001  # updates per second
 # Looked up once: each frame and each look passes there.
 _Publish, _Reply, _NEW = frames.Publish, frames.Reply, State.NEW
 NOBODY = Principal("")
+FIRST_PING_MS = 1_000
 ASKS_MAX = 32  # questions to one client that wait for its answer
 
 Done = Callable[[Any, ProtocolError | None], None]
@@ -207,6 +208,8 @@ class Session:
             self._grammar.end(error.code, error.reason)
             return
         self._look_us = 0
+        # The first one soon: then the round trip is known.
+        self.pinged_us = now_us - max(0, config.ping_ms - FIRST_PING_MS) * 1000
         self.outbox.may_read = self.principal.may_read
         self.client = frame.options.client[:64]
         self._declared = (frame.options.bytes_per_s, frame.options.updates_per_s)

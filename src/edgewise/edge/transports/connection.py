@@ -68,7 +68,9 @@ class Connection(asyncio.Protocol):
         # Not an isinstance: the transports of uvloop have the methods, not the base class.
         transport = cast("asyncio.Transport", transport)
         self._transport = transport
-        transport.set_write_buffer_limits(high=0)
+        # Under TLS the limit is reached when the buffer is as full as that, not fuller.
+        secure = transport.get_extra_info("sslcontext") is not None
+        transport.set_write_buffer_limits(high=1 if secure else 0)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
