@@ -5,6 +5,8 @@ import sys
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgewise.errors import LogLocked
 from edgewise.log import files
@@ -71,6 +73,25 @@ def test_a_durable_write_is_one_call_where_the_system_knows_it(tmp_path, monkeyp
         files.write_durably(file.fileno(), [b"ab"] * 3000, 10)
         assert synced[-1] == "after", "more buffers than one call takes"
     assert (tmp_path / "f").read_bytes() == b"helloworld" + b"ab" * 3000
+
+
+@given(
+    st.lists(st.integers(0, 300), max_size=8),
+    st.integers(0, 200),
+    st.integers(1, 90),
+)
+def test_a_long_write_in_pieces_is_the_same_bytes(tmp_path_factory, sizes, position, piece):
+    buffers = [bytes([65 + at]) * size for at, size in enumerate(sizes)]
+    path = tmp_path_factory.mktemp("long") / "f"
+    begun = []
+    with pytest.MonkeyPatch.context() as patch, path.open("wb") as file:
+        patch.setattr(files, "_LONG_BYTES", 1)
+        patch.setattr(files, "_PIECE_BYTES", piece)
+        patch.setattr(files, "_start_writing", lambda _fd, *where: begun.append(where))
+        files.write_durably(file.fileno(), buffers, position)
+    whole = b"".join(buffers)
+    assert path.read_bytes() == (b"\0" * position + whole if whole else b"")
+    assert all((at + size) % piece == 0 for at, size, _ in begun), "no page is begun twice"
 
 
 def test_many_buffers_are_written_in_several_calls(tmp_path):
