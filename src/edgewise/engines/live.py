@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.engines.carry import PART, settle, state_root
+from edgewise.engines.faults import in_own_logs
 from edgewise.engines.host import Cut, Job, feed, run_part
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel.compile import Compiled, compile_kernel
@@ -128,6 +129,7 @@ class LiveApp:
             for stream, rows in made.ordered():
                 out.setdefault(stream, []).append(rows)
         ran = time.monotonic()
+        in_own_logs(out, self.inputs)
         count = append(self.writers, out, "embedded", cut.batch_id)
         phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
         self.progress.batch(cut, count, phases)

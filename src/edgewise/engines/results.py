@@ -39,7 +39,7 @@ PLACED: list[Any] = [
 ]
 FAULTS = Stream(
     Schema.of("$faults", stream="string", offset="long", error="string", event="string")
-)  # what could not be processed: `offset` is the place in the merged input, `event` is JSON
+)  # what could not be processed: `offset` is the place in the merged input until it is appended
 PACK_ROWS_MAX = 1_000_000  # of one value on its way from a task
 PACK_BYTES_MAX = 1 << 20  # beyond, a file is the faster way
 _PACKED: list[Any] = [

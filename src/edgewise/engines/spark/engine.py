@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from edgewise.engines import host, scan
+from edgewise.engines.faults import in_own_logs
 from edgewise.engines.host import Cut, Job, run_part
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel import compile_kernel
@@ -214,6 +215,7 @@ class SparkApp:
                 for stream, rows in made.ordered():
                     out.setdefault(stream, []).append(rows)
             ran = time.monotonic()
+            in_own_logs(out, self.inputs)
             rows_out = append(self.writers, out, self.producer, cut.batch_id)
             self._version = cut.batch_id
         phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}

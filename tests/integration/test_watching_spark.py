@@ -1,0 +1,98 @@
+"""A node on Spark, watched from outside: time, faults, figures, and what the terminal says."""
+
+import json
+import time
+
+import pytest
+from tests.integration.program import Program, until
+from tests.integration.test_takeover import request
+
+from edgewise.log.segment import SegmentReader
+from edgewise.node.layout import Layout
+
+pytestmark = [pytest.mark.integration, pytest.mark.spark, pytest.mark.timeout(300)]
+
+START_S_MAX = 180  # a JVM on a loaded machine
+SHOW_S_MAX = 60
+APP = """
+@app:name('walk')
+@lateness('1 sec') @OnError(action='STREAM')
+define stream S (k string, v int);
+define stream T (k string, p string);
+from S#window.time(5 sec) select k, sum(v) as n group by k insert into Sums;
+from T[str:regexp(k, p)] select k insert into Matches;
+from !S select k, v insert into Late;
+from every e1=S -> not T[k == e1.k] for 3 sec select e1.k as k insert into Quiet;
+"""
+
+
+class Walk:
+    def __init__(self, program, data):
+        self.program = program
+        self._layout = Layout(data)
+        door = program.wait_for_line(r"(http://\S+)/streams/S", START_S_MAX).group(1)
+        self._door = door
+        self._edge = program.wait_for_line(r"edge +(http://\S+:\d+)/", START_S_MAX).group(1)
+        program.wait_for_line("query running", START_S_MAX)
+
+    def post(self, stream, *events):
+        body = [{"ts": ts, "data": data} for ts, data in events]
+        url = f"{self._door}/streams/{stream}"
+        assert request("POST", url, json.dumps(body).encode())[0] == 200
+
+    def rows(self, stream):
+        reader = SegmentReader.open(self._layout.log(stream))
+        try:
+            batches = reader.read(reader.earliest(), reader.head().offset)
+            return [list(r.values())[3:] for b in batches for r in b.rows.to_pylist()]
+        finally:
+            reader.close()
+
+    def metric(self, name):
+        _, text = request("GET", f"{self._door}/metrics")
+        found = [line for line in text.decode().splitlines() if line.startswith(f"{name} ")]
+        return float(found[0].rsplit(" ", 1)[1]) if found else None
+
+    def topic(self, name):
+        status, body = request("GET", f"{self._edge}/topics/{name}")
+        return json.loads(body) if status == 200 else {}
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory):
+    home = tmp_path_factory.mktemp("walk")
+    (home / "app.siddhi").write_text(APP)
+    run = ("run", str(home / "app.siddhi"), "--data", str(home / "data"), "--engine", "spark")
+    ports = ("--master", "local[2]", "--http-port", "0", "--edge-port", "0")
+    with Program.start(*run, *ports, home=home) as program:
+        yield Walk(program, home / "data")
+
+
+def test_what_people_watch(walk):
+    now = time.time_ns() // 1_000_000
+    walk.post("S", (now - 20_000, {"k": "a", "v": 1}), (now, {"k": "a", "v": 2}))
+    walk.post("S", (now - 10_000, {"k": "late", "v": 3}))  # ten seconds behind, one is allowed
+    # Nothing comes any more, T never spoke: the log carries time, and the timers fire.
+    until(lambda: walk.rows("Quiet") == [["a"], ["a"]], SHOW_S_MAX)
+    until(lambda: walk.rows("Sums") == [["a", 1], ["a", 2]], SHOW_S_MAX)
+    assert walk.rows("Late") == [["late", 3]]
+    assert walk.metric('edgewise_engine_late_total{stream="S"}') == 1
+    # An event that breaks a query is told with its place, and the query goes on.
+    walk.post("T", (now, {"k": "x", "p": "("}), (now, {"k": "y", "p": "y"}))
+    until(lambda: walk.rows("Matches") == [["y"]], SHOW_S_MAX)
+    [[stream, offset, error, event]] = walk.rows("$faults")
+    assert (stream, json.loads(event)) == ("T", ["x", "("])
+    assert walk.rows("T")[offset] == ["x", "("]
+    assert "unterminated" in error
+    until(lambda: walk.metric('edgewise_engine_faults_total{stream="T"}') == 1, SHOW_S_MAX)
+    # The same figures for programs, for pages and for the person at the terminal.
+    assert walk.metric("edgewise_engine_rows_in_total") >= 5
+    assert walk.metric("edgewise_engine_state_keys") > 0
+    assert walk.metric('edgewise_engine_batch_ms{phase="run"}') > 0
+    assert walk.metric('edgewise_engine_batch_ms{phase="write-ahead"}') > 0
+    assert walk.metric("edgewise_engine_watermark_lag_ms") < 60_000
+    told = walk.topic("$sys/engine")
+    assert told["counts"] == {"late": {"S": 1}, "faults": {"T": 1}}
+    assert (told["restarts"], told["failed"]) == (0, "")
+    said = r"spark +[\d,]+ events/s, batch \d+ ms \(.*\), backlog .*, lag .*, state .* keys"
+    walk.program.wait_for_line(said, SHOW_S_MAX)
