@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import acero
 
 from edgewise.event.arrow import ARROW_TYPES
 from edgewise.event.types import AttrType
@@ -40,10 +41,32 @@ def asked(expr: Expr, prefix: str) -> Any:
     """`expr` over the columns that begin with `prefix`, never null; None where Arrow has no word
     for it.
     """
+    made = answered(expr, prefix)
+    return None if made is None else _known(made)
+
+
+def answered(expr: Expr, prefix: str = "") -> Any:
+    """The value of `expr`, likewise; may be null."""
     try:
-        return _known(_arrow(expr, prefix))
+        return _arrow(expr, prefix)
     except NotImplementedError:
         return None
+
+
+def kept_rows(table: Any, condition: Any) -> Any:
+    """Those that meet it, in order. A mask first: as a step of Arrow's own plans a filter over
+    many columns takes three times as long.
+    """
+    return table.filter(made_rows(table, ["kept"], [condition]).column(0))
+
+
+def made_rows(table: Any, names: list[str], values: list[Any]) -> Any:
+    """A table of values for each row, in order."""
+    steps = [
+        acero.Declaration("table_source", acero.TableSourceNodeOptions(table)),
+        acero.Declaration("project", acero.ProjectNodeOptions(values, names)),
+    ]
+    return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
 
 
 def _arrow(expr: Expr, prefix: str) -> Any:

@@ -9,7 +9,7 @@ what is large lies in one of them and only its name travels.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,11 +70,20 @@ class Made:
         add_counts(self.counts, other.counts)
 
     def ordered(self) -> Iterator[tuple[str, Any]]:
-        """Per stream one table in order, without the places."""
+        """Per stream one table in order, without the places. Rows that have none are in order."""
         for stream, tables in self.rows.items():
-            table = in_order(pa.concat_tables(tables))
+            table = pa.concat_tables(tables)
             if table.num_rows:
-                yield stream, table.drop_columns(ORDER)
+                yield stream, in_order(table).drop_columns(ORDER) if _has_places(table) else table
+
+    def settled(self, but: Sequence[str] = ()) -> Made:
+        """In order and without the places, the streams `but` as they are. For what is whole, or
+        stands in order between others that are settled.
+        """
+        rows = {s: self.rows[s] for s in but if s in self.rows}
+        rest = Made({s: t for s, t in self.rows.items() if s not in rows})
+        rows |= {stream: [table] for stream, table in rest.ordered()}
+        return Made(rows, self.keys, self.counts)
 
     def placed(self, stream: str, schema: Schema) -> Any:
         """The rows of one stream in order, with their places."""
@@ -96,12 +105,27 @@ def add_counts(total: Counts, more: Counts) -> None:
             mine[name] = mine.get(name, 0) + count
 
 
+def _has_places(table: Any) -> bool:
+    return CLOCK in table.column_names
+
+
 def in_order(table: Any) -> Any:
-    keys = [table.column(name).to_numpy() for name in reversed(ORDER)]
-    order = np.lexsort(keys)
-    if bool((order[1:] > order[:-1]).all()):
+    keys = [table.column(name).to_numpy() for name in ORDER]
+    if _ascend(keys):
         return table
-    return table.take(pa.array(order))
+    return table.take(pa.array(np.lexsort(keys[::-1])))
+
+
+def _ascend(keys: list[Any]) -> bool:
+    """Whether rows stand in order already: the first keys decide, the others where those tie."""
+    tied: Any = slice(None)
+    for key in keys:
+        before, after = key[:-1][tied], key[1:][tied]
+        if bool((after < before).any()):
+            return False
+        equal = np.flatnonzero(after == before)
+        tied = equal if isinstance(tied, slice) else tied[equal]
+    return True
 
 
 # From rows of a kernel.

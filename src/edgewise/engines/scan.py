@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from edgewise.engines.asks import asked
+from edgewise.engines.asks import asked, kept_rows
 from edgewise.engines.host import Cut, Job
 from edgewise.engines.inputs import CLOCK, OFFSET, STREAM, Inputs, Offsets
 from edgewise.engines.keyspace import parts_of
@@ -33,25 +33,27 @@ def wanted(table: Any, job: Job) -> Any:
         names = job.reads.get(stream, job.app.stream(stream).schema.names)
         columns += [f"s{index}_{name}" for name in names]
     mine = table.select(columns)
-    if table.num_rows >= ASKED_ROWS_MIN:
-        return mine.filter(_chosen(job))
+    matters = _matters(job) if table.num_rows >= ASKED_ROWS_MIN else {}
     logged, read = {s.name for s in job.app.inputs}, set(job.fragment.inputs)
-    if read and (read >= logged or not read & logged):
+    only_own = bool(read) and (read >= logged or not read & logged)
+    if only_own and not any(m is not None for m in matters.values()):
         return mine
-    return mine.filter(pc.is_in(mine.column(STREAM), value_set=pa.array(streams, pa.int32())))
-
-
-def _chosen(job: Job) -> Any:
-    """What an event must be to matter to any query."""
     chosen = pc.scalar(False)
+    for index in streams:
+        own, asks = pc.field(STREAM) == index, matters.get(index)
+        chosen |= own if asks is None else own & asks
+    return kept_rows(mine, chosen)
+
+
+def _matters(job: Job) -> dict[int, Any]:
+    """By number of stream: what an event must be to matter to any query; None: it may be any."""
+    found = {}
     for stream in job.fragment.inputs:
         index = job.streams.index(stream)
-        own = pc.field(STREAM) == index
         ordered = job.app.stream(stream).lateness_ms is not None  # what is late is counted
         asks = None if ordered else prefix(job.app, job.fragment, stream)
-        matters = None if asks is None else asked(asks, f"s{index}_")
-        chosen |= own if matters is None else own & matters
-    return chosen
+        found[index] = None if asks is None else asked(asks, f"s{index}_")
+    return found
 
 
 def fed(table: Any, job: Job, parts: int = 1, part: int = 0) -> list[Any]:

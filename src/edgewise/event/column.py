@@ -51,16 +51,20 @@ class Column(Sequence[Any]):
             np.int64 if self.kind in _WHOLE else np.float64, copy=False
         )
 
-    def coded(self) -> tuple[Any, list[Any]]:
-        """Which of the distinct values each is, and those; null is one of them."""
+    def codes(self) -> tuple[Any, int]:
+        """Which of the distinct values each is, and how many there are; null is one of them."""
         if self._coded is None:
-            found = self.arrow.dictionary_encode("encode")
-            distinct = [from_value(v, self.kind) for v in found.dictionary.to_pylist()]
-            self._coded = found.indices.to_numpy(), distinct
-        codes, distinct = self._coded
-        return codes, distinct
+            self._coded = self.arrow.dictionary_encode("encode")
+        return self._coded.indices.to_numpy(), len(self._coded.dictionary)
+
+    def coded(self) -> tuple[Any, list[Any]]:
+        """The same, and the distinct values."""
+        codes, _ = self.codes()
+        return codes, [from_value(v, self.kind) for v in self._coded.dictionary.to_pylist()]
 
     def take(self, places: Any) -> Column:
+        if self.kind in _NUMBERS and not self.arrow.null_count:
+            return Column(pa.array(self.arrow.to_numpy()[places]), self.kind)
         return Column(self.arrow.take(pa.array(places, pa.int64())), self.kind)
 
     def __len__(self) -> int:

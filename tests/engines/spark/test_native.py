@@ -120,13 +120,13 @@ from U[b != a or x != x] select a, b as c, a == b and s == 'y' as same, x as y i
 def test_a_fragment_without_state_is_spark_expressions_and_gives_the_same_rows(spark, tmp_path):
     import dataclasses
 
-    from edgewise.engines.spark.native import projections
     from edgewise.event.event import Event
     from edgewise.node.replay import replay
+    from edgewise.plan.rules.native import projections
 
     app = compile_app(STATELESS).app
     [fragment] = split(app)
-    assert len(projections(app, fragment, {"S": "s0_", "U": "s1_"})) == 4
+    assert len(projections(app, fragment)) == 4
     events = [Event("SU"[i % 2], i, row) for i, row in enumerate(ROWS)]
 
     def rows(engine):
@@ -147,8 +147,8 @@ def test_a_fragment_without_state_is_spark_expressions_and_gives_the_same_rows(s
     ],
 )
 def test_what_is_not_proven_equal_stays_with_the_kernel(spark, query):
-    from edgewise.engines.spark.native import projections
+    from edgewise.plan.rules.native import projections
 
     app = compile_app(f"define stream S (a int, b int, x double, s string); {query}").app
     [fragment] = split(app)
-    assert projections(app, fragment, {"S": "s0_"}) == []
+    assert projections(app, fragment) == []

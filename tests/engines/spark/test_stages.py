@@ -5,13 +5,13 @@ from tests.engines.spark.slices import case
 
 from edgewise.engines.host import Cut, Job
 from edgewise.engines.inputs import CLOCK, OFFSET, Inputs
-from edgewise.engines.spark import native
-from edgewise.engines.spark.stages import Scan, merged, projected, scanned, shuffled
+from edgewise.engines.spark.stages import Scan, expressed, merged, scanned, shuffled
 from edgewise.event.event import Event
 from edgewise.lang import compile_app
 from edgewise.node.layout import Layout
 from edgewise.node.replay import _load
 from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.native import projections
 
 pytestmark = pytest.mark.spark
 
@@ -69,8 +69,8 @@ def test_scanned_shuffled_and_projected_rows_are_the_same(spark, tmp_path, name)
         shuffled(frame, job("shuffled"), 3 if fragment.keyed else 1),
     ]
     if fragment.stateless:
-        found = native.projections(app, fragment, {"S": "s0_"})
-        plans.append(projected(frame, job("projected"), found))
+        found = projections(app, fragment)
+        plans.append(expressed(frame, job("projected"), found))
     each = [{s: t.to_pylist() for s, t in made.ordered()} for made in plans]
     assert each[0]["O"]
     assert all(rows == each[0] for rows in each)

@@ -23,6 +23,7 @@ from edgewise.event.column import Column
 from edgewise.event.types import AttrType
 
 REACH_MAX = 1 << 62  # beyond, times far apart would not fit 64 bits here
+CELLS_MAX = 8  # a table of all groups there could be has at most so many times the events
 GROUP_EVENTS_MIN = 4  # with fewer events a key on average, a run is no faster than its events
 
 
@@ -35,18 +36,41 @@ def _same(value: int, count: int, kind: AttrType = AttrType.LONG) -> Column:
     return Column(pa.repeat(pa.scalar(value, ARROW_TYPES[kind]), count), kind)
 
 
-def _coded(columns: Sequence[Column]) -> tuple[Any, int, list[tuple[Any, ...]]]:
-    """Which key each row has, how many there are, and the keys by number."""
-    codes, distinct = columns[0].coded()
-    keys = [(value,) for value in distinct]
+def _coded(columns: Sequence[Column]) -> tuple[Any, int]:
+    """Which key each row has, and how many there are."""
+    codes, count = columns[0].codes()
     codes = codes.astype(np.int64)
     for column in columns[1:]:
-        more, values = column.coded()
-        found = pa.array(codes * len(values) + more).dictionary_encode()
-        pairs = found.dictionary.to_pylist()
-        keys = [(*keys[p // len(values)], values[p % len(values)]) for p in pairs]
-        codes = found.indices.to_numpy().astype(np.int64)
-    return codes, len(keys), keys
+        more, values = column.codes()
+        found = pa.array(codes * values + more).dictionary_encode()
+        count, codes = len(found.dictionary), found.indices.to_numpy().astype(np.int64)
+    return codes, count
+
+
+def _values(columns: Sequence[Column], codes: Any, count: int) -> list[tuple[Any, ...]]:
+    """The keys by their number."""
+    some = np.empty(count, np.int64)
+    some[codes] = np.arange(len(codes))
+    return list(zip(*(column.take(some) for column in columns), strict=True))
+
+
+def _grouped(ids: Any, limit: int) -> tuple[Any, Any]:
+    """Groups counted as they appear: the number of each row's, and the first row of each.
+
+    `ids` are below `limit`.
+    """
+    count = len(ids)
+    if limit > count * CELLS_MAX:
+        found = pa.array(ids).dictionary_encode()
+        numbers = found.indices.to_numpy()
+        first = np.empty(len(found.dictionary), np.int64)
+        first[numbers[::-1]] = np.arange(count - 1, -1, -1)
+        return numbers, first
+    cells = np.empty(limit, np.int32)
+    cells[ids[::-1]] = np.arange(count - 1, -1, -1, dtype=np.int32)  # the first row is the last
+    first = np.flatnonzero(cells[ids] == np.arange(count, dtype=np.int32))
+    cells[ids[first]] = np.arange(len(first), dtype=np.int32)
+    return cells[ids], first
 
 
 def _adds_exactly(array: Any) -> bool:
@@ -95,17 +119,16 @@ class Closed:
         self.stop = low + stop
         self.bound = bound + int(number[-1]) * span
         opens = np.flatnonzero(np.diff(number, prepend=number[0] - 1))  # the last is still open
-        batch = np.zeros(stop, np.int64)
-        batch[opens[1:-1]] = 1
-        codes, count, _ = _coded([k[low : self.stop] for k in keys])
-        found = pa.array(np.cumsum(batch) * count + codes).dictionary_encode()
-        self._group = found.indices.to_numpy()
-        of_batch = found.dictionary.to_numpy() // count
-        self._count = len(of_batch)
+        batch = np.repeat(np.arange(len(opens) - 1), np.diff(opens))
+        codes, count = _coded([k[low : self.stop] for k in keys])
+        self._group, first = _grouped(batch * count + codes, (len(opens) - 1) * count)
+        of_batch = batch[first]
+        self._count = len(first)
         self._last = np.empty(self._count, np.int64)
         self._last[self._group] = np.arange(stop)
-        self._cause = low + opens[of_batch + 1]
-        self._seq = np.arange(self._count) - np.searchsorted(of_batch, of_batch)
+        self._cause = low + opens[1:]  # of each batch: the event that closes it
+        self._groups = groups = np.bincount(of_batch)
+        self._seq = np.arange(self._count) - np.repeat(np.cumsum(groups) - groups, groups)
 
     def sums(self, values: Sequence[Any]) -> Column | None:
         """Whole numbers wrap as Java's; None where a value is null or they are no numbers."""
@@ -141,7 +164,7 @@ class Closed:
 
     def block(self, stream: str, data: list[Any]) -> OutColumns:
         run, count = self._run, self._count
-        clock, offset, at = (c.take(self._cause) for c in (run.clock, run.offset, run.at))  # type: ignore[attr-defined]
+        clock, offset, at = (self._caused(c) for c in (run.clock, run.offset, run.at))
         one, current, stamps = (
             _same(1, count),
             _same(CURRENT, count, AttrType.INT),
@@ -149,6 +172,9 @@ class Closed:
         )
         seq = _numbers(self._seq)
         return OutColumns(stream, clock, one, offset, seq, stamps, at, current, data)
+
+    def _caused(self, values: Any) -> Column:
+        return _numbers(np.repeat(values.take(self._cause).whole(), self._groups))
 
     def _part(self, values: Sequence[Any]) -> Column | None:
         return values[self._low : self.stop] if isinstance(values, Column) else None
@@ -168,12 +194,12 @@ class Sliding:
         columns = _keys_of(run, keys)
         if columns is None or len(run.ts) < LEAST_EVENTS:
             return None
-        codes, count, values = _coded(columns)
+        codes, count = _coded(columns)
         if count * GROUP_EVENTS_MIN > len(codes):
             return None
         if (abs(run.clock[0]) + abs(run.clock[-1]) + span) * (count + 1) >= REACH_MAX:
             return None
-        return cls(rt, run, (codes, values), cell, span)
+        return cls(rt, run, (codes, _values(columns, codes, count)), cell, span)
 
     def __init__(
         self, rt: Runtime, run: Run, keyed: tuple[Any, list[Any]], cell: int, span: int

@@ -30,7 +30,7 @@ from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel import compile_kernel
 from edgewise.engines.progress import Progress
 from edgewise.engines.results import Made, append, merged
-from edgewise.engines.spark import native, stages
+from edgewise.engines.spark import stages
 from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.ship import ship
 from edgewise.engines.spark.stages import Scan
@@ -39,6 +39,7 @@ from edgewise.log.api import LogWriter
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, OnDemandQuery
 from edgewise.plan.rules.chain import staged
+from edgewise.plan.rules.native import projections
 from edgewise.plan.rules.order import rewrite
 from edgewise.plan.rules.projection import reads
 
@@ -103,11 +104,8 @@ class SparkApp:
         self._turn = threading.Lock()  # a batch or a question, one at a time
         self._version = self.checkpoint.committed(self.began)
         self._revisions = dict.fromkeys((f.name for f in self.fragments), 0)
-        prefixes = {name: f"s{i}_" for i, name in enumerate((*self.logs, *self._between))}
         self._projections = {
-            f.name: native.projections(app, f, prefixes)
-            for f in self.fragments
-            if f.stateless and not taps
+            f.name: projections(app, f) for f in self.fragments if f.stateless and not taps
         }
         self._only_native = {
             f.name
@@ -274,8 +272,8 @@ class SparkApp:
         """A further stage, over the rows of the one before."""
         rows, parts = scan.handed_on(before, job), self._parts(job.fragment)
         if job.fragment.name in self._only_native:
-            projections = self._projections[job.fragment.name]
-            return stages.projected(self.spark.createDataFrame(rows), job, projections)
+            native = self._projections[job.fragment.name]
+            return stages.expressed(self.spark.createDataFrame(rows), job, native)
         if rows.num_rows <= self.config.small_batch_rows:
             return self._in_driver(rows, job)
         if self._scans and parts <= stages.SCANS_MAX:
@@ -293,8 +291,8 @@ class SparkApp:
             if scans and fragment.name not in self._only_native:
                 tasks = self.config.partitions if fragment.stateless else parts
                 return stages.scanned(self.spark, self._scan, cut, job, tasks)
-            if projections := self._projections.get(fragment.name):
-                return stages.projected(shared(), job, projections)
+            if native := self._projections.get(fragment.name):
+                return stages.expressed(shared(), job, native)
             return stages.shuffled(shared(), job, parts)
 
         return run

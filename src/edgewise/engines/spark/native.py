@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -36,8 +35,8 @@ from edgewise.plan.exprs import (
     Or,
 )
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, Filter, Query, handlers_of, streams_of
-from edgewise.plan.rules.native import kernel_because, obstacle
+from edgewise.plan.nodes import App
+from edgewise.plan.rules.native import Projection, obstacle
 from edgewise.plan.rules.native import prefix as asked_before
 
 SPARK_TYPES = {
@@ -118,41 +117,8 @@ def wanted(app: App, fragment: Fragment, stream: str, prefix: str) -> Column | N
     return None if asked is None else _known(_column(asked, own_columns(app, stream, prefix)))
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """One query without state: the rows of `source` where `condition`, as `columns` of `target`.
-
-    `path` are the queries on the way; in their order an event runs through them, depth first.
-    """
-
-    source: str
-    target: str
-    condition: Column
-    columns: Columns
-    path: tuple[int, ...] = ()
-
-
-def projections(app: App, fragment: Fragment, prefixes: Mapping[str, str]) -> list[Projection]:
-    """A fragment without state as projections of its inputs; empty where one is not proven equal.
-
-    A query on what another one made becomes a projection of the input both lead back to.
-    """
-    if kernel_because(app, fragment):
-        return []
-    made = [
-        Projection(s, s, sf.lit(True), own_columns(app, s, prefixes[s])) for s in fragment.inputs
-    ]
-    for place, query in enumerate(app.queries):
-        if query.name in fragment.queries:
-            before = [p for p in made if p.target == streams_of(query.input)[0]]
-            made += [_projected(query, p, place) for p in before]
-    return sorted(made[len(fragment.inputs) :], key=lambda p: p.path)
-
-
-def _projected(query: Query, before: Projection, place: int) -> Projection:
-    filters = [h.condition for h in handlers_of(query.input) if isinstance(h, Filter)]
-    conditions = [_known(_column(f, before.columns)) for f in filters]
-    condition = reduce(operator.and_, conditions, before.condition)
-    columns = {i.name: _column(i.expr, before.columns) for i in query.select.items}
-    path = (*before.path, place)
-    return Projection(before.source, query.output.target, condition, columns, path)
+def projection(app: App, one: Projection, prefix: str) -> tuple[Column, dict[str, Column]]:
+    """Which rows of the merged table it keeps, and what it makes of them."""
+    own = own_columns(app, one.source, prefix)
+    kept = reduce(operator.and_, (_known(_column(c, own)) for c in one.conditions), sf.lit(True))
+    return kept, {name: _column(expr, own) for name, expr in one.columns.items()}

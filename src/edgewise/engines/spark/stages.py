@@ -6,7 +6,7 @@ Three plans, all with the same rows:
   to its kernel. Nothing but results crosses into the JVM and back. For few partitions, on logs
   that are files here: so many times is a batch read.
 - `shuffled`: Spark reads the batch once, filters it natively and shuffles it by key.
-- `projected`: a fragment without state in Spark's own expressions; also for functions that only
+- `expressed`: a fragment without state in Spark's own expressions; also for functions that only
   Spark has.
 """
 
@@ -29,13 +29,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from edgewise.engines import keyspace, scan
 from edgewise.engines.host import Cut, Job, run_part
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
+from edgewise.engines.project import columnar, projected
 from edgewise.engines.results import ORDER, PACKED, PHASE, PLACED, SEQ, Made, pack, unpack
 from edgewise.engines.spark import native
-from edgewise.engines.spark.native import Projection
 from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS
 from edgewise.event.event import Kind
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import Stream
+from edgewise.plan.rules.native import Projection
 
 PART, OUT = "_part", "_out"
 SCANS_MAX = 8  # tasks that each read a whole batch; with more partitions Spark shuffles it
@@ -57,17 +58,20 @@ class Scan:
 
 def scanned(spark: SparkSession, source: Scan, cut: Cut, job: Job, parts: int) -> Made:
     """A task is one partition of the key space; without state, one stretch of the batch."""
+    queries = columnar(job)
 
-    def read(part: int) -> list[Any]:
+    def make(part: int) -> Made:
         with closing(Inputs(source.logs)) as inputs:
-            if job.fragment.stateless:
-                start, end = scan.stretch(inputs, cut, parts, part)
-                clock = max(cut.clock_start, inputs.clock(start))
-                return scan.fed(inputs.table(start, end, clock), job)
-            whole = inputs.table(cut.start, cut.end, cut.clock_start)
-            return scan.fed(whole, job, parts, part)
+            if not job.fragment.stateless:
+                whole = inputs.table(cut.start, cut.end, cut.clock_start)
+                return run_part(job, part, scan.fed(whole, job, parts, part))
+            start, end = scan.stretch(inputs, cut, parts, part)
+            if queries:
+                return projected(inputs, start, end, queries)
+            clock = max(cut.clock_start, inputs.clock(start))
+            return run_part(job, part, scan.fed(inputs.table(start, end, clock), job))
 
-    return _in_tasks(spark, source, job, parts, read)
+    return _in_tasks(spark, source, job, parts, make)
 
 
 def handed(spark: SparkSession, source: Scan, rows: Any, job: Job, parts: int) -> Made:
@@ -76,23 +80,27 @@ def handed(spark: SparkSession, source: Scan, rows: Any, job: Job, parts: int) -
     with pa.OSFile(str(file), "wb") as target, pa.ipc.new_file(target, rows.schema) as writer:
         writer.write_table(rows)
 
-    def read(part: int) -> list[Any]:
+    def make(part: int) -> Made:
         table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
-        return scan.fed(table, job, parts, part)
+        return run_part(job, part, scan.fed(table, job, parts, part))
 
     try:
-        return _in_tasks(spark, source, job, parts, read)
+        return _in_tasks(spark, source, job, parts, make)
     finally:
         file.unlink()
 
 
 def _in_tasks(
-    spark: SparkSession, source: Scan, job: Job, parts: int, read: Callable[[int], list[Any]]
+    spark: SparkSession, source: Scan, job: Job, parts: int, make: Callable[[int], Made]
 ) -> Made:
+    alone = parts == 1 or job.fragment.stateless  # others may have rows between these
+
     def body(numbers: Iterator[Any]) -> Iterator[Any]:
         deque(numbers, 0)  # a worker that has not read its input to the end is not used again
         part, attempt = _task()
-        made = run_part(job, part, read(part))
+        made = make(part)
+        if alone:
+            made = made.settled(job.streams)
         yield from pack(made, f"{source.staging}/{job.version}-{attempt}")
 
     tasks = spark.range(0, parts, 1, parts)
@@ -129,7 +137,7 @@ def _task() -> tuple[int, int]:
     return (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
 
 
-def projected(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> Made:
+def expressed(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> Made:
     """A fragment without state, whole, in Spark's own expressions."""
     streams = {s.name: s for s in job.outputs}
     targets = list(dict.fromkeys(p.target for p in projections))
@@ -150,14 +158,15 @@ def projected(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> 
             KIND: sf.lit(int(Kind.CURRENT)),
         }
         kept = {name: sf.col(name) for name in (CLOCK, OFFSET, TS, AT)}
-        own = {f"o{target}_{n}": c for n, c in projection.columns.items()}
+        index = job.streams.index(projection.source)
+        condition, values = native.projection(job.app, projection, f"s{index}_")
+        own = {f"o{target}_{n}": c for n, c in values.items()}
         made = kept | fixed | own
         columns = [
             made.get(f.name, sf.lit(None)).cast(f.dataType).alias(f.name)
             for f in from_arrow_schema(pa.schema(fields))
         ]
-        place = sf.col(STREAM) == job.streams.index(projection.source)
-        parts.append(alive.where(place & projection.condition).select(*columns))
+        parts.append(alive.where((sf.col(STREAM) == index) & condition).select(*columns))
     table = reduce(DataFrame.unionAll, parts).toArrow()
     return Made({t: [_own(table, i, streams[t])] for i, t in enumerate(targets)})
 

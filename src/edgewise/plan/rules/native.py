@@ -8,7 +8,8 @@ A fragment without state is native where all of it is in the table. For a fragme
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import (
@@ -97,6 +98,54 @@ def _query_obstacle(query: Query) -> str:
     exprs = [h.condition for h in handlers if isinstance(h, Filter)]
     exprs += [item.expr for item in select.items]
     return next((why for e in exprs if (why := obstacle(e))), "")
+
+
+# A whole fragment without state.
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One query without state: the rows of `source` that meet all `conditions`, as `columns` of
+    `target`; expressions are over the attributes of `source`.
+
+    `path` are the queries on the way; in their order an event runs through them, depth first.
+    """
+
+    source: str
+    target: str
+    conditions: tuple[Expr, ...]
+    columns: Mapping[str, Expr]
+    path: tuple[int, ...] = ()
+
+
+def projections(app: App, fragment: Fragment) -> list[Projection]:
+    """A fragment without state as projections of its inputs; empty where one is not native.
+
+    A query on what another one made becomes a projection of the input both lead back to.
+    """
+    if kernel_because(app, fragment):
+        return []
+    made = [Projection(s, s, (), _own_fields(app, s)) for s in fragment.inputs]
+    for place, query in enumerate(app.queries):
+        if query.name in fragment.queries:
+            before = [p for p in made if p.target == streams_of(query.input)[0]]
+            made += [_projected(query, p, place) for p in before]
+    return sorted(made[len(fragment.inputs) :], key=lambda p: p.path)
+
+
+def _own_fields(app: App, stream: str) -> dict[str, Expr]:
+    return {a.name: Field(a.type, stream, a.name) for a in app.stream(stream).schema.attributes}
+
+
+def _projected(query: Query, before: Projection, place: int) -> Projection:
+    def of_source(field: Field) -> Expr:
+        return before.columns[field.name]
+
+    asked = [h.condition for h in handlers_of(query.input) if isinstance(h, Filter)]
+    conditions = (*before.conditions, *(with_fields(c, of_source) for c in asked))
+    columns = {i.name: with_fields(i.expr, of_source) for i in query.select.items}
+    path = (*before.path, place)
+    return Projection(before.source, query.output.target, conditions, columns, path)
 
 
 # What is asked before the kernel.
