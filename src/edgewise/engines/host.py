@@ -38,7 +38,7 @@ from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, OnDemandQuery, Query, Stream, streams_of
 
 LIVE_KERNELS_MAX = 64  # kernels a worker process keeps between batches
-RUN_ROWS = 32_768  # fed at once; fewer cost more calls, more cost memory
+RUN_ROWS = 131_072  # fed at once; fewer cost more calls, more cost memory
 
 logger = logging.getLogger(__name__)
 

@@ -19,6 +19,10 @@ FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 
+# Workers keep the memory that Arrow frees: to get it anew took as long as the work on a batch.
+# Spark ends a worker that is idle for a minute, and its memory with it.
+KEEP_MEMORY = ("MIMALLOC_PURGE_DELAY", "-1")
+
 
 def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSession:
     """Python workers run this interpreter and this package; `scratch` is for shuffle files."""
@@ -29,6 +33,7 @@ def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSess
         dict.fromkeys(p for p in (package, *inherited) if p)
     )
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault(*KEEP_MEMORY)
     log4j = Path(__file__).parent / "log4j2.properties"
     builder = (
         SparkSession.builder.master(master)
@@ -43,6 +48,7 @@ def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSess
         .config("spark.sql.streaming.numRecentProgressUpdates", "8")
         .config("spark.sql.ansi.enabled", "false")  # SiddhiQL: x/0 is null, ints wrap
         .config("spark.python.daemon.module", "edgewise.engines.spark.daemon")
+        .config(f"spark.executorEnv.{KEEP_MEMORY[0]}", KEEP_MEMORY[1])
     )
     if master.startswith("local"):
         builder = builder.config("spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
