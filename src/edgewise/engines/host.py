@@ -158,13 +158,25 @@ def run_part(job: Job, part: int, batches: Iterable[Any]) -> Made:
         if (grown := _count(kernel, *name) - old)
     }
     _tell_faults(kernel, counts)
+    return finish(job, part, kernel, _by_kind(counts))
+
+
+def finish(job: Job, part: int, kernel: Compiled, counts: Counts | None = None) -> Made:
+    """What the kernel has made; its state is kept as that of the job's version."""
     if not job.fragment.stateless:
         StateStore(job.state_root, part).save(job.version, list(kernel.changed()))
+    made = made_by(job, kernel)
+    made.keys, made.counts = kernel.stats.keys, counts or {}
+    _LIVE.keep(job, part, kernel)
+    return made
+
+
+def made_by(job: Job, kernel: Compiled) -> Made:
+    """Its rows and faults since the last call."""
     schemas = {s.name: s.schema for s in job.outputs}
-    made = Made(tables(kernel.take_columns(), schemas), kernel.stats.keys, _by_kind(counts))
+    made = Made(tables(kernel.take_columns(), schemas))
     if failed := kernel.take_failed():
         made.rows.setdefault(FAULTS.name, []).append(fault_table(failed))
-    _LIVE.keep(job, part, kernel)
     return made
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.chain import staged
+from edgewise.plan.rules.stretch import batches_of
 
 REAL_TIME = (
     "real-time mode does not fit: it takes sources and sinks of the JVM only, the log is a Python "
@@ -56,6 +57,9 @@ def _stage(app: App, fragment: Fragment) -> Stage:
     if fragment.keyed:
         key = ", ".join(f"{'+'.join(names)} of {stream}" for stream, names in fragment.keys)
         return Stage(fragment.name, key, "one task per partition (--partitions)", "")
+    if by := batches_of(app, fragment):
+        tasks = f"one task per stretch of {by.attribute} (--partitions), one where it falls back"
+        return Stage(fragment.name, "", tasks, "a batch that closed is forgotten")
     return Stage(fragment.name, "", "one task", _why(app, fragment))
 
 

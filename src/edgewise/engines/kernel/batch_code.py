@@ -13,38 +13,9 @@ from edgewise.engines.kernel.page import Page
 from edgewise.engines.kernel.queries import StreamQuery
 from edgewise.engines.kernel.writer import local
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, walk
-from edgewise.plan.nodes import EventType
+from edgewise.plan.exprs import Agg, Const, Expr, Field, walk
 
-_NUMBERS = (AttrType.INT, AttrType.LONG, AttrType.DOUBLE)
 _EXACT = (AttrType.STRING, AttrType.BOOL, AttrType.INT, AttrType.LONG)  # equal is the same
-
-
-def sums_up(code: StreamQuery) -> bool:
-    """Sums, counts and means by group, current rows only, nothing that looks at single rows."""
-    select, source = code.query.select, code.source
-    exprs = [i.expr for i in select.items]
-    nodes = [n for e in exprs for n in walk(e)]
-    return (
-        bool(select.group_by)
-        and any(isinstance(n, Agg) for n in nodes)
-        and all(_plain(n) for n in nodes if isinstance(n, Agg))
-        and not any(isinstance(n, Call | InTable) for n in nodes)
-        and select.having is None
-        and not select.order_by
-        and select.limit is None
-        and select.offset is None
-        and code.query.output.events is EventType.CURRENT
-        and not source.before
-        and not source.after
-    )
-
-
-def _plain(agg: Agg) -> bool:
-    if agg.name.lower() == "count":
-        return not agg.args
-    arg = agg.args[0] if len(agg.args) == 1 else None
-    return agg.name.lower() in {"sum", "avg"} and isinstance(arg, Field) and arg.type in _NUMBERS
 
 
 def write_batches(page: Page, stream: str, code: StreamQuery) -> None:

@@ -306,6 +306,15 @@ class ExpressionBatch(Batch):
         batch[_OWED] += [(EXPIRED, self.rt.now, r) for _, r in held]
 
 
+def begun(end: int) -> list[Any]:
+    """The state of an external time batch that holds nothing yet."""
+    return [[], [], end, False, None]
+
+
+def end_of(batch: list[Any]) -> int:
+    return int(batch[_END])
+
+
 class ExternalTimeBatch(Window):
     """Batches by an attribute that carries time; an event past the end lets the batch out.
 
@@ -339,7 +348,7 @@ class ExternalTimeBatch(Window):
             self.timeless()
             return
         if not batch:
-            batch += ([], [], self._first_end(row), False, None)
+            batch += begun(self._first_end(row))
             self._wait(state)
         if now >= batch[_END]:
             if batch[0] and (not batch[3] or batch[4] == "more"):

@@ -200,6 +200,15 @@ class Compiled:
         self._rt.fire(clock, at)
         self._rt.now = max(self._rt.now, clock)
 
+    def batch_end(self) -> int | None:
+        """When the open batch of an external time window ends; None: none has begun."""
+        batch = self._rt.state(())[self._rt.batches]
+        return batches.end_of(batch) if batch else None
+
+    def begin_batch(self, end: int) -> None:
+        """As after an event that closed the batch before, without that event."""
+        self._rt.state(())[self._rt.batches] = batches.begun(end)
+
     def take(self) -> list[OutRow]:
         return [
             OutRow(stream, clock, phase, offset, seq, ts, at, _KINDS[kind], data)

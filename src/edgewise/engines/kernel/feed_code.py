@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgewise.engines.kernel.batch_code import sums_up, write_batch, write_batches
+from edgewise.engines.kernel.batch_code import write_batch, write_batches
 from edgewise.engines.kernel.exprs import Code, Exprs
 from edgewise.engines.kernel.mask_code import all_of
 from edgewise.engines.kernel.page import Page
@@ -25,6 +25,7 @@ from edgewise.engines.kernel.slide_code import (
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, OutField, walk
 from edgewise.plan.nodes import EventType, Filter, InsertInto
+from edgewise.plan.rules.stretch import sums_up
 
 _CLOCKED = {"currenttimemillis", "uuid"}
 
@@ -42,8 +43,9 @@ def write_feeder(page: Page, stream: str, codes: Mapping[str, QueryCode]) -> Non
         with w.block(f"def each_{local(stream)}(run)"):
             _general(page, stream)
         w.line()
-    if alone and isinstance(code, StreamQuery) and _gathers(code) and sums_up(code):
+    if alone and isinstance(code, StreamQuery) and _gathers(code) and sums_up(code.query):
         write_batch(page, stream, code)
+        w.line(f"rt.batches = {code.window_cell}")
         w.line()
     with w.block(f"def feed_{local(stream)}(run)"):
         if isinstance(code, StreamQuery) and plain:
@@ -298,7 +300,7 @@ def _gathering(page: Page, stream: str, code: StreamQuery) -> None:
         w.line("rt.now = max(rt.now, run.clock[0])")
     w.line("S = rt.state(())")
     w.line(f"batch = S[{code.window_cell}]")
-    if sums_up(code):
+    if sums_up(code.query):
         write_batches(page, stream, code)
 
     def resolve(expr: Expr) -> Code:

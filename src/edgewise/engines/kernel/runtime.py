@@ -38,9 +38,9 @@ class Runtime:
     """What generated code sees as `rt`."""
 
     __slots__ = (
-        "_last", "_n", "at", "blocks", "created", "dirty", "dropped", "failed", "faults", "fresh",
-        "guarded", "heap", "idle", "keyed", "keys", "nested", "nodes", "now", "offset", "phase",
-        "reasons", "root", "rows", "seq", "stores", "uuids",
+        "_last", "_n", "at", "batches", "blocks", "created", "dirty", "dropped", "failed",
+        "faults", "fresh", "guarded", "heap", "idle", "keyed", "keys", "nested", "nodes", "now",
+        "offset", "phase", "reasons", "root", "rows", "seq", "stores", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -61,6 +61,7 @@ class Runtime:
         self.guarded = False  # something in this fragment may fail: its timers are caught too
         self.stores: dict[str, Any] = {}  # tables, named windows and aggregations, for questions
         self.heap: list[tuple[int, int, int, int, State]] = []
+        self.batches = 0  # the cell of the window that a stream is summed up in, if there is one
         self.now = 0
         self.phase = self.offset = self.seq = self.at = 0
         self.rows: list[Any] = []  # tuples, and blocks of them as columns

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +35,7 @@ from edgewise.engines.spark import stages
 from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.ship import ship
 from edgewise.engines.spark.stages import Scan
+from edgewise.engines.stretches import refused
 from edgewise.errors import SetupError
 from edgewise.log.api import LogWriter
 from edgewise.plan.fragments import Fragment
@@ -42,9 +44,12 @@ from edgewise.plan.rules.chain import staged
 from edgewise.plan.rules.native import projections
 from edgewise.plan.rules.order import rewrite
 from edgewise.plan.rules.projection import reads
+from edgewise.plan.rules.stretch import batches_of
 
 SMALL_BATCH_ROWS = 50_000  # up to here the driver is faster than a shuffle and its tasks
 PARTITIONS_MAX = 1024
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,12 @@ class SparkApp:
             f.name
             for f in self.fragments
             if self._projections.get(f.name) and not _compiles(app, f)
+        }
+
+        self._stretches = {
+            f.name
+            for f in self.fragments
+            if not taps and 1 < self.config.partitions <= stages.SCANS_MAX and batches_of(app, f)
         }
 
     def begin_at(self, offsets: Mapping[str, int]) -> None:
@@ -288,6 +299,12 @@ class SparkApp:
         def run(job: Job) -> Made:
             fragment, parts = job.fragment, self._parts(job.fragment)
             scans = self._scans and parts <= stages.SCANS_MAX
+            if scans and fragment.name in self._stretches:
+                made = stages.stretched(self.spark, self._scan, cut, job, self.config.partitions)
+                if not refused(made):
+                    return made
+                self._stretches.discard(fragment.name)
+                logger.info("%s goes on by one task: times do not ascend", fragment.name)
             if scans and fragment.name not in self._only_native:
                 tasks = self.config.partitions if fragment.stateless else parts
                 return stages.scanned(self.spark, self._scan, cut, job, tasks)

@@ -32,6 +32,7 @@ from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
 from edgewise.engines.project import columnar, projected
 from edgewise.engines.results import ORDER, PACKED, PHASE, PLACED, SEQ, Made, pack, unpack
 from edgewise.engines.spark import native
+from edgewise.engines.stretches import run_stretch
 from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS
 from edgewise.event.event import Kind
 from edgewise.plan.fragments import Fragment
@@ -71,7 +72,18 @@ def scanned(spark: SparkSession, source: Scan, cut: Cut, job: Job, parts: int) -
             clock = max(cut.clock_start, inputs.clock(start))
             return run_part(job, part, scan.fed(inputs.table(start, end, clock), job))
 
-    return _in_tasks(spark, source, job, parts, make)
+    alone = parts == 1 or job.fragment.stateless
+    return _in_tasks(spark, source, job, parts, make, in_order=alone)
+
+
+def stretched(spark: SparkSession, source: Scan, cut: Cut, job: Job, parts: int) -> Made:
+    """A task is one stretch of event time; check the answer for a refusal (`stretches`)."""
+
+    def make(part: int) -> Made:
+        with closing(Inputs(source.logs)) as inputs:
+            return run_stretch(inputs, cut, job, parts, part)
+
+    return _in_tasks(spark, source, job, parts, make, in_order=True)
 
 
 def handed(spark: SparkSession, source: Scan, rows: Any, job: Job, parts: int) -> Made:
@@ -85,21 +97,27 @@ def handed(spark: SparkSession, source: Scan, rows: Any, job: Job, parts: int) -
         return run_part(job, part, scan.fed(table, job, parts, part))
 
     try:
-        return _in_tasks(spark, source, job, parts, make)
+        return _in_tasks(spark, source, job, parts, make, in_order=parts == 1)
     finally:
         file.unlink()
 
 
 def _in_tasks(
-    spark: SparkSession, source: Scan, job: Job, parts: int, make: Callable[[int], Made]
+    spark: SparkSession,
+    source: Scan,
+    job: Job,
+    parts: int,
+    make: Callable[[int], Made],
+    *,
+    in_order: bool,
 ) -> Made:
-    alone = parts == 1 or job.fragment.stateless  # others may have rows between these
+    """`in_order`: no part has rows that belong between those of another."""
 
     def body(numbers: Iterator[Any]) -> Iterator[Any]:
         deque(numbers, 0)  # a worker that has not read its input to the end is not used again
         part, attempt = _task()
         made = make(part)
-        if alone:
+        if in_order:
             made = made.settled(job.streams)
         yield from pack(made, f"{source.staging}/{job.version}-{attempt}")
 

@@ -1,0 +1,74 @@
+"""Windows that need no key to run on several tasks: they are cut by the time of their events.
+
+An external time batch that sums up by group forgets everything when it closes. Between two ends of
+batches a stretch of events is therefore computed by itself, as long as their times ascend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgewise.event.types import AttrType
+from edgewise.plan.exprs import Agg, Call, Const, Field, InTable, walk
+from edgewise.plan.fragments import Fragment
+from edgewise.plan.nodes import App, EventType, InsertInto, Query, StreamInput
+
+_NUMBERS = (AttrType.INT, AttrType.LONG, AttrType.DOUBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Of `span` ms by an attribute of an input."""
+
+    stream: str
+    attribute: str
+    span: int
+
+
+def batches_of(app: App, fragment: Fragment) -> Batches | None:
+    """None where stretches of the input depend on each other."""
+    [query, *more] = [q for q in app.queries if q.name in fragment.queries]
+    source = query.input
+    if more or fragment.keyed or len(app.inputs) > 1 or not isinstance(source, StreamInput):
+        return None
+    if fragment.inputs != (app.inputs[0].name,) or app.inputs[0].lateness_ms is not None:
+        return None
+    if any(a.input.stream == source.stream and fragment.holds(a.name) for a in app.aggregations):
+        return None
+    window, output = source.window, query.output
+    if window is None or window.name.lower() != "externaltimebatch" or len(window.args) != 2:
+        return None
+    stamp, span = window.args
+    held = app.table(output.target) is not None or app.window(output.target) is not None
+    if query.partition or query.rate is not None or held or not isinstance(output, InsertInto):
+        return None
+    if not sums_up(query) or not isinstance(stamp, Field) or not isinstance(span, Const):
+        return None
+    return Batches(source.stream, stamp.name, span.value)
+
+
+def sums_up(query: Query) -> bool:
+    """Sums, counts and means by group, current rows only, nothing that looks at single rows."""
+    select, source = query.select, query.input
+    assert isinstance(source, StreamInput)
+    nodes = [n for i in select.items for n in walk(i.expr)]
+    return (
+        bool(select.group_by)
+        and any(isinstance(n, Agg) for n in nodes)
+        and all(_plain(n) for n in nodes if isinstance(n, Agg))
+        and not any(isinstance(n, Call | InTable) for n in nodes)
+        and select.having is None
+        and not select.order_by
+        and select.limit is None
+        and select.offset is None
+        and query.output.events is EventType.CURRENT
+        and not source.before
+        and not source.after
+    )
+
+
+def _plain(agg: Agg) -> bool:
+    if agg.name.lower() == "count":
+        return not agg.args
+    arg = agg.args[0] if len(agg.args) == 1 else None
+    return agg.name.lower() in {"sum", "avg"} and isinstance(arg, Field) and arg.type in _NUMBERS
