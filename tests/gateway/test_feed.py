@@ -4,7 +4,7 @@ import logging
 from tests.gateway.memory_log import MemoryLog
 from tests.gateway.until import until
 
-from edgewise.errors import LogError
+from edgewise.errors import LogCorrupt, LogError
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway import feed as module
@@ -40,12 +40,12 @@ def test_a_message_is_taken_when_it_is_durable_or_refused_and_said(caplog):
 def test_a_full_disk_is_waited_out_and_said_once(monkeypatch, caplog):
     log = MemoryLog(SCHEMA)
     log.full = True
-    monkeypatch.setattr(module, "FULL_RETRY_S", 0)
+    monkeypatch.setattr(module, "RETRY_S", 0)
 
     async def scenario():
         feed = make(log)
         task = asyncio.create_task(feed.take(b'{"v": 1}'))
-        await until(lambda: "waits for room" in caplog.text)
+        await until(lambda: "waits for its log" in caplog.text)
         assert not task.done()
         log.full = False
         assert await task
@@ -53,8 +53,8 @@ def test_a_full_disk_is_waited_out_and_said_once(monkeypatch, caplog):
 
     asyncio.run(scenario())
     assert [r["v"] for r in log.rows()] == [1]
-    assert caplog.text.count("waits for room") == 1
-    assert "there is room again" in caplog.text
+    assert caplog.text.count("waits for its log") == 1
+    assert "the log takes events again" in caplog.text
 
 
 def test_what_a_producer_sends_again_is_counted_as_duplicate():
@@ -71,19 +71,43 @@ def test_what_a_producer_sends_again_is_counted_as_duplicate():
     assert len(log.rows()) == 1
 
 
-def test_a_log_that_fails_for_good_is_said():
+def test_a_log_that_takes_nothing_is_said_and_waited_for(monkeypatch):
     log = MemoryLog(SCHEMA)
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
 
     def broken(*_args, **_named):
-        raise LogError("the disk failed")
+        raise LogError("the broker is away")
 
-    log.append = broken
+    log.append, taking = broken, log.append
 
     async def scenario():
         feed = make(log)
         acknowledged = []
         await feed.offer(b'{"v": 1}', lambda: acknowledged.append(1))
-        await until(lambda: feed.stats.failed)
+        await until(lambda: feed.stats.failed == "waits for its log: the broker is away")
+        assert not acknowledged
+        log.append = taking
+        await until(lambda: acknowledged)
+        assert not feed.stats.failed
+        await feed.close()
+
+    asyncio.run(scenario())
+    assert [r["v"] for r in log.rows()] == [1]
+
+
+def test_a_damaged_log_is_not_waited_for():
+    log = MemoryLog(SCHEMA)
+
+    def damaged(*_args, **_named):
+        raise LogCorrupt("byte 7")
+
+    log.append = damaged
+
+    async def scenario():
+        feed = make(log)
+        acknowledged = []
+        await feed.offer(b'{"v": 1}', lambda: acknowledged.append(1))
+        await until(lambda: "LogCorrupt" in feed.stats.failed)
         await feed.close()
         assert not acknowledged
 

@@ -19,5 +19,5 @@ def test_a_fault_is_said_and_an_end_or_a_cancel_is_not(caplog):
         await asyncio.wait([watch(asyncio.create_task(fail()), "source c", stats)])
 
     asyncio.run(scenario())
-    assert stats.failed == "ValueError: the disk failed"
+    assert stats.failed == "stopped: ValueError: the disk failed"
     assert "source c stopped: ValueError: the disk failed" in caplog.text

@@ -1,7 +1,7 @@
 """The way of a message that nobody waits to be answered: mapped, checked, appended, counted.
 
 A source is a transport and a feed. The feed refuses what the stream does not take (counted, and
-said in the program's log, not for every one), waits while the disk is full, and says when a
+said in the program's log, not for every one), waits while the log takes nothing, and says when a
 message is durable: only then the source acknowledges it to the other side.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from edgewise.errors import LogFull
+from edgewise.errors import LogCorrupt, LogError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import Admission, Admitted, Limits
@@ -28,7 +28,8 @@ from edgewise.gateway.watch import watch
 from edgewise.log.api import Appended, LogWriter
 
 logger = logging.getLogger(__name__)
-FULL_RETRY_S = 1.0
+RETRY_S = 1.0
+SAY_WAIT_EVERY = 60  # tries, one a second
 SETTLE_S = 1.0
 SAY_EVERY = 1000  # refusals of one kind between two lines in the program's log
 APPEND_THREADS = 4
@@ -48,7 +49,7 @@ class Feed:
         self._admission.warm()
         self._mapper = mapper_of(spec.map, self._admission)
         self._pool = ThreadPoolExecutor(APPEND_THREADS, "edgewise-feed")
-        self._full = False
+        self._waits = 0
         self._room = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._tasks: set[asyncio.Task[None]] = set()
         self._intake = Intake(writer, self._admission, self._pool, self.stats.appended)
@@ -101,19 +102,25 @@ class Feed:
     async def append(
         self, events: Admitted, *, producer: str = "", sequence: int = -1
     ) -> Appended:
-        """Returns when the events are durable; a full disk is waited out."""
+        """Returns when the events are durable; a full disk and a broker that is away are waited
+        out. What was not acknowledged meanwhile the other side keeps.
+        """
         while True:
             try:
                 got = await self._intake.append(events, producer=producer, sequence=sequence)
-            except LogFull as full:
-                if not self._full:
-                    logger.warning("%s waits for room: %s", self._name, full)
-                self._full = True
-                await asyncio.sleep(FULL_RETRY_S)
+            except LogCorrupt:
+                raise
+            except LogError as error:
+                if self._waits % SAY_WAIT_EVERY == 0:
+                    logger.warning("%s waits for its log: %s", self._name, error)
+                self._waits += 1
+                self.stats.failed = f"waits for its log: {error}"
+                await asyncio.sleep(RETRY_S)
                 continue
-            if self._full:
-                logger.warning("%s goes on: there is room again", self._name)
-            self._full = False
+            if self._waits:
+                logger.warning("%s goes on: the log takes events again", self._name)
+                self.stats.failed = ""
+            self._waits = 0
             self.stats.took(self._stream, events.count, got)
             return got
 

@@ -14,7 +14,6 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,8 +25,9 @@ from paho.mqtt.properties import Properties
 from edgewise.errors import SetupError
 from edgewise.event.clock import Clock
 from edgewise.event.schema import Schema
+from edgewise.gateway.admit import BODY_BYTES_MAX
 from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import Feed
+from edgewise.gateway.feed import SETTLE_S, Feed
 from edgewise.gateway.renderers import renderer_of
 from edgewise.gateway.spec import MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
@@ -75,14 +75,9 @@ class _Client(paho.Client):
         return result
 
 
-@dataclass(slots=True)
-class _Held:
-    mid: int
-    qos: int
-    durable: bool = False
-
-
 class MqttSource:
+    """What arrives while one append is on its way to the disk becomes the next one."""
+
     def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
         self._options = spec.options
         self._qos = int(spec.options["qos"])
@@ -93,7 +88,11 @@ class MqttSource:
         self._client.arrived = self._arrived
         self._client.on_message = self._on_message
         self._client.on_connect = self._on_connect
-        self._held: deque[_Held] = deque()
+        self._came: deque[paho.MQTTMessage] = deque()
+        self._called = False  # the loop was told that something came
+        self._calls = asyncio.Event()
+        self._held: set[int] = set()  # messages that are taken and not yet acknowledged
+        self._task: asyncio.Task[None] | None = None
         self._room = threading.BoundedSemaphore(IN_FLIGHT_MAX)
         self._stopping = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -103,6 +102,7 @@ class MqttSource:
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         await _connect(self._client, self._options)
+        self._task = self._feed.watch(asyncio.create_task(self._run()))
         try:
             await asyncio.wait_for(self._subscribed.wait(), CONNECT_S)
         except TimeoutError:
@@ -114,6 +114,10 @@ class MqttSource:
 
     async def stop(self) -> None:
         self._stopping.set()
+        self._calls.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=SETTLE_S)
+            self._task.cancel()
         await self._feed.close()
         await asyncio.to_thread(_disconnect, self._client)
 
@@ -137,27 +141,44 @@ class MqttSource:
                 return
         if self._stopping.is_set() or self._loop is None:
             return
-        asyncio.run_coroutine_threadsafe(self._take(message), self._loop)
+        self._came.append(message)
+        if not self._called:
+            self._called = True
+            self._loop.call_soon_threadsafe(self._calls.set)
 
     # --- in the event loop
 
-    async def _take(self, message: paho.MQTTMessage) -> None:
-        if message.dup and any(h.mid == message.mid for h in self._held):
-            self._room.release()
-            return  # sent again after a broken connection; the first one is still on its way
-        held = _Held(message.mid, message.qos)
-        if message.qos:
-            self._held.append(held)
+    async def _run(self) -> None:
+        while not self._stopping.is_set():
+            await self._calls.wait()
+            self._calls.clear()
+            self._called = False  # before looking: who comes now calls again
+            while self._came and not self._stopping.is_set():
+                await self._take(self._next())
 
-        def durable() -> None:
-            self._room.release()
-            held.durable = True
-            # In the order of arrival, as the protocol wants it.
-            while self._held and self._held[0].durable:
-                first = self._held.popleft()
-                self._client.acknowledge(first.mid, first.qos)
+    def _next(self) -> list[paho.MQTTMessage]:
+        """As many as came, without those that are here already, up to a limit."""
+        batch: list[paho.MQTTMessage] = []
+        size = 0
+        while self._came and size < BODY_BYTES_MAX:
+            message = self._came.popleft()
+            if message.dup and message.mid in self._held:
+                self._room.release()
+                continue  # sent again after a broken connection; the first one is on its way
+            if message.qos:
+                self._held.add(message.mid)
+            batch.append(message)
+            size += len(message.payload)
+        return batch
 
-        await self._feed.offer(bytes(message.payload), durable)
+    async def _take(self, batch: list[paho.MQTTMessage]) -> None:
+        events = self._feed.read_each(bytes(message.payload) for message in batch)
+        if events is not None:
+            await self._feed.append(events)
+        for message in batch:  # in the order of arrival, as the protocol wants it
+            self._room.release()
+            self._held.discard(message.mid)
+            self._client.acknowledge(message.mid, message.qos)
 
 
 class MqttSink:

@@ -107,7 +107,7 @@ _METRICS: tuple[tuple[str, str, str, Callable[[DoorStats, str], Iterable[str]]],
     (
         "edgewise_gateway_failed",
         "gauge",
-        "1 when the door stopped by itself.",
+        "1 when the door stopped by itself, or waits for its log.",
         lambda stats, door: [f"{{{door}}} {int(bool(stats.failed))}"],
     ),
     (

@@ -18,8 +18,8 @@ def watch(task: asyncio.Task[None], name: str, stats: DoorStats) -> asyncio.Task
             return
         fault = done.exception()
         if fault is not None:
-            stats.failed = f"{type(fault).__name__}: {fault}"
-            logger.error("%s stopped: %s", name, stats.failed, exc_info=fault)
+            stats.failed = f"stopped: {type(fault).__name__}: {fault}"
+            logger.error("%s %s", name, stats.failed, exc_info=fault)
 
     task.add_done_callback(ended)
     return task

@@ -318,14 +318,17 @@ class Serving:
             self.edge.publish("$sys/rates", value, offset=rates.count, at_us=now_us)
 
     async def _watch_doors(self) -> None:
-        """A door that stopped by itself is told once; the others go on."""
+        """A door that stopped by itself or waits is told once; the others go on."""
         told: set[int] = set()
         while True:
             await asyncio.sleep(MARK_EVERY_S)
             for door in self._others:
                 if door.stats.failed and id(door) not in told:
                     told.add(id(door))
-                    self.steps.say("door", f"{type(door).__name__} stopped: {door.stats.failed}")
+                    self.steps.say("door", f"{type(door).__name__}: {door.stats.failed}")
+                elif not door.stats.failed and id(door) in told:
+                    told.remove(id(door))
+                    self.steps.say("door", f"{type(door).__name__} goes on")
 
     async def _carry_time(self) -> None:
         """A stream that falls silent still moves time, at the pace of ours, so timers fire."""
