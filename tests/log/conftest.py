@@ -1,10 +1,12 @@
-"""Homes that the tests of the log share."""
+"""Homes and commands that the tests of the log share."""
 
+import argparse
 import itertools
 
 import pytest
 
 from edgewise.log.api import DEFAULTS
+from edgewise.log.commands import add_arguments, run
 from edgewise.log.places import open_reader, open_writer
 
 numbers = itertools.count()
@@ -37,3 +39,16 @@ def kafka_home(kafka_broker):
     place = KafkaHome(kafka_broker.address)
     yield place
     place.close()
+
+
+@pytest.fixture
+def call(capsys):
+    """`edgewise log WORDS`: its exit code and what it printed."""
+
+    def command(*words):
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        code = run(parser.parse_args([str(w) for w in words]))
+        return code, capsys.readouterr().out
+
+    return command

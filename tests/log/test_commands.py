@@ -1,4 +1,3 @@
-import argparse
 import json
 
 import pytest
@@ -8,7 +7,6 @@ from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import AttrType
 from edgewise.log.api import LogConfig
-from edgewise.log.commands import add_arguments, run
 from edgewise.log.files import segment_bases, segment_path
 from edgewise.log.laws import SCHEMA, everything, rows_of
 from edgewise.log.segment import SegmentReader, SegmentWriter
@@ -22,17 +20,6 @@ def log(tmp_path):
         writer.append(rows_of(list(range(at, at + 10))))
     writer.close()
     return directory
-
-
-@pytest.fixture
-def call(capsys):
-    def command(*words):
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        code = run(parser.parse_args([str(w) for w in words]))
-        return code, capsys.readouterr().out
-
-    return command
 
 
 def test_list(log, call):

@@ -1,6 +1,5 @@
 """The commands for logs in Kafka, against a real broker."""
 
-import argparse
 from itertools import pairwise
 
 import msgspec
@@ -9,24 +8,12 @@ from confluent_kafka import Producer
 
 from edgewise.errors import LogError
 from edgewise.log import kafka_writer
-from edgewise.log.commands import add_arguments, run
 from edgewise.log.kafka_record import HEADER, RecordHeader
 from edgewise.log.kafka_verify import topic_ledgers, verify_topic
 from edgewise.log.laws import SCHEMA, rows_of
 from edgewise.log.places import broker_and_topic
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
-
-
-@pytest.fixture
-def call(capsys):
-    def command(*words):
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        code = run(parser.parse_args([str(w) for w in words]))
-        return code, capsys.readouterr().out
-
-    return command
 
 
 def put(broker, topic, value, header):
