@@ -148,6 +148,7 @@ def _own_share(echo: Peer, peer: Peer, rounds: int) -> None:
     peer.orders.send("time")
     pingers = [Pinger(p, SIZES[0]) for p in (echo, peer)]
     trips: tuple[list[float], list[float]] = ([], [])
+    peer.orders.send("time")
     for _ in range(TURNS):
         for pinger, mine in zip(pingers, trips, strict=True):
             mine.extend(pinger.run(rounds))
@@ -158,11 +159,11 @@ def _own_share(echo: Peer, peer: Peer, rounds: int) -> None:
     print("   and what of it the server itself takes (round trips again, its turns timed):")
     told = [("round trip, bare echo", trips[0]), ("round trip", trips[1])]
     for what, times in taken.items():
-        told.append((f"{what} by the clock", [wall / 1000 for wall, _ in times]))
-        told.append((f"{what} by the processor", [cpu / 1000 for _, cpu in times]))
+        told.append((f"{what}, by the clock", [wall / 1000 for wall, _ in times]))
+        told.append((f"{what}, by the processor", [cpu / 1000 for _, cpu in times]))
     for what, us in told:
         marks = "".join(f"{quantile(us, q):9.0f}" for q in (0.5, 0.99, 0.999, 0.9999, 1.0))
-        print(f"   {what:26}{len(us):7} times: p50, p99, p99.9, p99.99, max{marks}")
+        print(f"   {what:32}{len(us):7} times: p50, p99, p99.9, p99.99, max{marks}")
 
 
 def ours() -> Peer:

@@ -122,24 +122,6 @@ def _serve_edge(pipe: Connection, conflate: str, directory: Path | None) -> None
     uvloop.run(_edge_main(pipe, conflate, directory))
 
 
-def _time_turns() -> dict[str, list[tuple[int, int]]]:
-    """From now on, how long each turn of the server takes: by the clock, by the processor."""
-    from edgewise.edge.server import Edge
-    from edgewise.edge.transports.connection import Connection as Served
-
-    taken: dict[str, list[tuple[int, int]]] = {"turn": [], "sweep": []}
-    for kind, name, what in ((Served, "data_received", "turn"), (Edge, "_sweep", "sweep")):
-        plain, mine = getattr(kind, name), taken[what]
-
-        def timed(*args: Any, _plain: Any = plain, _mine: Any = mine) -> None:
-            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
-            _plain(*args)
-            _mine.append((time.perf_counter_ns() - wall, time.thread_time_ns() - cpu))
-
-        setattr(kind, name, timed)
-    return taken
-
-
 def _serve_limb(pipe: Connection, directory: Path, port: int) -> None:
     import uvloop
 
@@ -169,6 +151,7 @@ def _edge_config() -> Any:
 
 
 async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) -> None:
+    from bench.edge_turns import time_turns
     from edgewise.edge.collector import calm
     from edgewise.edge.server import Edge
     from edgewise.edge.siblings import Head
@@ -199,7 +182,7 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) ->
             stats = edge.stats
             pipe.send((stats.conflated, stats.pending, _rss_kib(), stats.sessions))
         elif order == "time":
-            taken.update(_time_turns())
+            taken.update(time_turns(taken))
         elif order == "times":
             pipe.send(taken)
         else:

@@ -75,8 +75,13 @@ class Browser:
                 address = _devtools_address(process)
                 drain.start()
                 # No pings: between two calls nobody reads, and events that wait hide the pongs.
+                # Nor goodbyes: it answers none, and is killed right after.
                 with connect(
-                    address, max_size=MESSAGE_BYTES_MAX, compression=None, ping_interval=None
+                    address,
+                    max_size=MESSAGE_BYTES_MAX,
+                    compression=None,
+                    ping_interval=None,
+                    close_timeout=0.1,
                 ) as connection:
                     yield cls(connection)
             finally:

@@ -147,7 +147,7 @@ def test_a_throttled_link_gets_fewer_and_newer_values(browser, net):
     page = browser.open(net.url)
     page.evaluate(START)
     page.wait_for("ew.state === 'open'", SHOW_S)
-    net.pipe.bytes_per_s = 20_000
+    net.pipe.bytes_per_s = 60_000
     last = 20_000
     for v in range(0, last + 1, 100):
         at = time.time_ns() // 1000

@@ -385,13 +385,12 @@ def handshake(port, ca, origin):
 
 def test_off_loopback_without_a_key_nothing_starts(tmp_path):
     (tmp_path / "app.siddhi").write_text(APP)
-    for flag in ("--edge-host", "--host"):
-        node = NodeProcess(
-            *("run", tmp_path / "app.siddhi", "--data", tmp_path / "data"),
-            *("--engine", "embedded", "--http-port", "0", "--edge-port", "0", flag, "0.0.0.0"),
-        )
-        assert node.process.wait(WAIT_S) == 2
-        assert "can be reached from outside" in "".join(node.lines)
+    node = NodeProcess(
+        *("run", tmp_path / "app.siddhi", "--data", tmp_path / "data", "--engine", "embedded"),
+        *("--http-port", "0", "--edge-port", "0", "--edge-host", "0.0.0.0"),
+    )
+    assert node.process.wait(WAIT_S) == 2
+    node.said("can be reached from outside")
 
 
 def rss_kib(pid):
@@ -434,10 +433,10 @@ def test_guests_with_bad_manners_cost_bounded_memory_and_the_others_feel_nothing
             leaving.enter_context(guest(port, *all_of_it, receive_bytes=2048))
         leaving.enter_context(guest(port, frames.Subscribe(1, "x" * 1_000_000)))
         slow = leaving.enter_context(guest(port, *all_of_it, receive_bytes=2048))
-        for _ in range(300):
+        for _ in range(200):
             leaving.enter_context(guest(port, frames.Subscribe(1, "#")))
         ages = []
-        for number in range(40):
+        for number in range(20):
             house.put(*(event(f"k{i}", number) for i in range(10)))
             began = time.monotonic()
             witness.publish("chat/witness", {"n": number})
@@ -448,6 +447,6 @@ def test_guests_with_bad_manners_cost_bounded_memory_and_the_others_feel_nothing
                 assert slow.recv(1)  # one byte at a time
         grown_kib = rss_kib(pid) - quiet_kib
         with urllib.request.urlopen(f"{house.http}/healthz") as answer:
-            assert json.load(answer)["sessions"] >= 300
+            assert json.load(answer)["sessions"] >= 200
     assert grown_kib < 64 * 1024, grown_kib
     assert sorted(ages)[len(ages) // 2] < 1.0
