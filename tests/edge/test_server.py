@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from websockets.asyncio.client import connect
 
-from edgewise.edge import rounds, server
+from edgewise.edge import reports, rounds, server
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.server import Edge, Publication
 from edgewise.edge.topics import Policy
@@ -259,7 +259,7 @@ def test_silence_expires_topics_by_the_sweep():
 
 
 def test_the_edge_tells_about_groups_of_topics_to_whoever_wants_it(monkeypatch):
-    monkeypatch.setattr(server, "TELL_MS", 1)
+    monkeypatch.setattr(reports, "TELL_MS", 1)
 
     async def scenario(edge, port):
         put(edge, "fx/eur", {"v": 1})

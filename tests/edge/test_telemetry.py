@@ -71,7 +71,7 @@ def test_sessions_are_told_to_prometheus_with_the_histogram_of_their_ages():
     session.number, session.client, session.rtt_us = 4, 'a "wall"', 2_500
     session.ages = Histogram()
     session.ages.add(30)
-    lines = [*session_lines([(session, 7)])]
+    lines = [*session_lines([(session, lambda: 7)])]
     label = 'session="4",client="a \\"wall\\"",principal="anyone"'
     assert f"edgewise_edge_session_bytes_below{{{label}}} 7" in lines
     assert f"edgewise_edge_session_round_trip_seconds{{{label}}} 0.0025" in lines

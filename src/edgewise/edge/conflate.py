@@ -1,11 +1,6 @@
-"""The virtual queue of one client: one pending value per topic that may be conflated. Pure.
+"""What leaves for one client, and in which order. Pure.
 
-A topic keeps the place of its first pending value: C2 A2 C1 B1 A1 (oldest right) goes out as
-C2 B1 A2, and under merge(sum) as C1+C2, B1, A1+A2. What may not be conflated waits in a bounded
-queue in order; when that is full the topic is paused for this client, and the client is told, in
-order, after what was queued.
-
-Nothing is encoded here before `take`, and nothing is taken before the socket can have it. When not
+Nothing is encoded before `take`, and nothing is taken before the socket can have it. When not
 everything fits, the next topic is the one with the largest weight x age / bytes.
 """
 
@@ -14,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from edgewise.edge.encode import (
     first_step_frame,
@@ -25,92 +20,32 @@ from edgewise.edge.encode import (
     value_frame,
 )
 from edgewise.edge.pace import Budget
-from edgewise.edge.slot import ANY, Slot, Want
-from edgewise.edge.topics import Change, Topic
+from edgewise.edge.slot import Slot
+from edgewise.edge.topics import Change
+from edgewise.edge.waiting import CANDIDATES_MAX, Waiting, overtaken
 from edgewise.wire import codec
 from edgewise.wire.codes import Code
-from edgewise.wire.frames import Error, Gone, How, Paused, Remove, Stale
+from edgewise.wire.frames import How, Paused, Stale
 
 SAMPLE_EVERY = 16  # updates; besides, one sample is always on its way
 SAMPLES_MAX = 64  # updates whose age is measured at the next acknowledgement
 RUNS_MAX = 16  # encodings of the way to one head that are kept
-CANDIDATES_MAX = 512  # pending topics that one choice looks at, oldest pending first
 
 
 Sample = tuple[int, int, str]  # number of the update, its capture time, its topic's first segment
 
 
-def _anything(_path: tuple[str, ...]) -> bool:
-    return True
-
-
-class Outbox:
+class Outbox(Waiting):
     """Control frames first, then pending topics."""
 
-    __slots__ = (
-        "_control",
-        "_control_bytes_max",
-        "_pending",
-        "_queue_max",
-        "_refused",
-        "_samples",
-        "_waiting",
-        "budget",
-        "bytes_sent",
-        "control_bytes",
-        "may_read",
-        "overflowed",
-        "overtaken",
-        "slots",
-        "topics_max",
-        "updates_sent",
-    )
+    __slots__ = ("_samples", "budget", "bytes_sent", "updates_sent")
 
     def __init__(self, queue_max: int, control_bytes_max: int, topics_max: int) -> None:
-        self.topics_max = topics_max
-        self.may_read: Callable[[tuple[str, ...]], bool] = _anything
-        self.slots: dict[int, Slot] = {}
+        super().__init__(queue_max, control_bytes_max, topics_max)
         self.budget: Budget | None = None
-        self.control_bytes = 0
-        self.overflowed = False
         self.updates_sent = 0
         self.bytes_sent = 0
-        self.overtaken = 0
-        self._control: list[bytes] = []
-        self._pending: dict[Hashable, tuple[Slot, Change | None]] = {}
-        self._waiting: list[tuple[int, int]] = []
-        self._queue_max = queue_max
-        self._control_bytes_max = control_bytes_max
-        self._refused = False
         self._samples: deque[Sample] = deque()
-
-    @property
-    def pending(self) -> int:
-        return len(self._pending) + len(self._waiting)
-
-    @property
-    def conflated(self) -> int:
-        """Updates that were overtaken while they waited: those gone and those still here."""
-        waiting = (self.slots.get(alias) for _, alias in self._waiting)
-        slots = itertools.chain((s for s, change in self._pending.values() if not change), waiting)
-        looked = itertools.islice(slots, CANDIDATES_MAX)
-        return self.overtaken + sum(_overtaken(slot) for slot in looked if slot is not None)
-
-    def waiting(self) -> Iterator[Slot]:
-        """One for each update that waits."""
-        return (slot for slot, _ in self._pending.values())
-
-    @property
-    def behind(self) -> bool:
-        """Whether what waits longest was overtaken since."""
-        for slot, change in self._pending.values():
-            return change is None and _overtaken(slot) > 0
-        return False
-
-    @property
-    def idle(self) -> bool:
-        """Nothing waits, not even for time to pass."""
-        return not (self._pending or self._control or self._waiting)
 
     def ready(self, now_us: int) -> bool:
         """Whether `take` would give anything."""
@@ -125,124 +60,6 @@ class Outbox:
         if self._pending:
             return self.budget.ready_us() if self.budget is not None else 0
         return self._waiting[0][0] if self._waiting else 0
-
-    def say(self, frame: bytes) -> None:
-        """An answer. A client that never reads its answers overflows and is closed for it."""
-        self._control.append(frame)
-        self.control_bytes += len(frame)
-        if self.control_bytes > self._control_bytes_max:
-            self.overflowed = True
-
-    def attach(self, topic: Topic, subscription: int, want: Want = ANY) -> Slot | None:
-        """See a topic; its current value becomes pending. None when the client may not."""
-        if not self.may_read(topic.segments):
-            return None
-        slot = self.slots.get(topic.alias)
-        if slot is None:
-            if len(self.slots) >= self.topics_max:
-                self._refuse_topic(subscription)
-                return None
-            slot = self.slots[topic.alias] = Slot(topic)
-            topic.slots[self] = slot
-            if topic.head is not None:
-                slot.since_us = topic.head.at_us
-                self._await(slot, topic.head)
-            else:
-                topic.eager[self] = slot
-        slot.want(subscription, want)
-        return slot
-
-    def resume(self, slot: Slot, epoch: int, to: int) -> None:
-        """The client holds this position: give it what it missed, and say how exact that is."""
-        topic = slot.topic
-        head = topic.head
-        self._drop(topic.alias, slot)
-        slot.paused = False
-        if head is None:
-            return
-        if (epoch, to) == (head.epoch, head.to):
-            slot.sent = head
-            if not slot.told:
-                slot.told = True
-                self.say(topic_frame(topic))
-            return
-        missed = topic.since(epoch, to) if topic.policy.replays else None
-        if missed:
-            slot.replay_to = missed[-1].version
-            slot.sent = Change(
-                missed[0].version - 1, epoch, to, missed[0].at_us, value=None, arrived=None
-            )
-            for change in missed:
-                slot.queued += 1
-                self._pending[topic.alias, change.version] = (slot, change)
-            return
-        whole = topic.policy.conflatable and topic.policy.recovery != "precise"
-        known = epoch <= head.epoch and to <= head.to
-        slot.resumed = (How.CATCH_UP if whole and known else How.GAP, min(to, head.to))
-        self._await(slot, head)
-
-    def detach(self, topic: Topic, reason: Gone) -> None:
-        slot = self.slots.pop(topic.alias, None)
-        if slot is None:
-            return
-        self._drop(topic.alias, slot)
-        topic.slots.pop(self, None)
-        topic.eager.pop(self, None)
-        if slot.told:
-            self.say(codec.encode(Remove(topic.alias, reason)))
-
-    def forget(self) -> None:
-        """The session ended: no topic refers to it any more."""
-        for slot in self.slots.values():
-            self._close_fold(slot)
-            slot.topic.slots.pop(self, None)
-            slot.topic.eager.pop(self, None)
-        self.slots.clear()
-        self._pending.clear()
-        self._waiting.clear()
-
-    def offer(self, slot: Slot, change: Change, now_us: int) -> None:
-        """A topic changed. Conflation happens here: the key is already there, nothing grows."""
-        topic = slot.topic
-        merge = slot.merge
-        if not topic.conflatable and merge is None:
-            if slot.sent is None and topic.alias in self._pending:
-                return  # the snapshot to come will hold it
-            if slot.paused:
-                return
-            if slot.queued < self._queue_max:
-                if not slot.queued:
-                    slot.since_us = change.at_us
-                slot.queued += 1
-                self._pending[topic.alias, change.version] = (slot, change)
-            else:
-                slot.paused = True
-                self._pending[topic.alias, "paused"] = (slot, None)
-            return
-        if topic.alias in self._pending or slot.waits:
-            topic.group.conflated += not topic.conflatable  # a window of its own
-            return
-        slot.since_us = change.at_us
-        slot.first = change.version
-        if merge is not None and slot.sent is not None:
-            slot.fold = topic.open_fold(change, merge)
-        if now_us < slot.due_us:
-            slot.waits = True
-            heapq.heappush(self._waiting, (slot.due_us, topic.alias))
-        else:
-            self._pending[topic.alias] = (slot, None)
-
-    def _await(self, slot: Slot, head: Change) -> None:
-        """The current value goes out when it can; later ones take its place."""
-        topic = slot.topic
-        slot.first = head.version
-        self._pending[topic.alias] = (slot, None)
-        if topic.conflatable:
-            topic.eager.pop(self, None)
-
-    def stale(self, slot: Slot, since_us: int) -> None:
-        if slot.told:
-            self.say(codec.encode(Stale(slot.topic.alias, since_us)))
 
     def take(self, bytes_max: int, now_us: int) -> Sequence[bytes]:
         """Frames for one write: at least one when there is any, then up to `bytes_max`."""
@@ -370,13 +187,6 @@ class Outbox:
                 slot.waits = False
                 self._pending[alias] = (slot, None)
 
-    def _refuse_topic(self, subscription: int) -> None:
-        # Said once: the client knows from then on that its picture is not whole.
-        if not self._refused:
-            self._refused = True
-            reason = f"a session may see {self.topics_max} topics; the others are left out"
-            self.say(codec.encode(Error(subscription, Code.TOO_MANY_TOPICS, reason)))
-
     def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> int:
         topic = slot.topic
         if slot.gap_us:
@@ -443,7 +253,7 @@ class Outbox:
         topic = slot.topic
         base = slot.sent
         if change is None:
-            self.overtaken += _overtaken(slot)
+            self.overtaken += overtaken(slot)
             topic.eager[self] = slot
         if change is not None:
             slot.queued -= 1
@@ -466,31 +276,3 @@ class Outbox:
         if base is None:
             return snapshot_frame(topic, held, slot.last)
         return step_frame(topic, base, held)
-
-    def _close_fold(self, slot: Slot) -> None:
-        if slot.fold is not None:
-            slot.topic.close_fold(slot.fold)
-            slot.fold = None
-
-    def _drop(self, alias: int, slot: Slot) -> None:
-        if self._pending.pop(alias, None) is not None or slot.waits:
-            self.overtaken += _overtaken(slot)
-        slot.topic.eager[self] = slot
-        self._close_fold(slot)
-        slot.waits = False
-        if slot.queued or slot.paused:
-            for key in list(self._keys_of(alias)):
-                del self._pending[key]
-            slot.queued = 0
-
-    def _keys_of(self, alias: int) -> Iterator[Hashable]:
-        return (k for k in self._pending if isinstance(k, tuple) and k[0] == alias)
-
-
-def _overtaken(slot: Slot) -> int:
-    """Changes since the one that made the topic pending."""
-    topic = slot.topic
-    head = topic.head
-    if head is None or (slot.merge is None and not topic.conflatable):
-        return 0  # what comes before the first sight of it was not for this client
-    return head.version - slot.first

@@ -20,8 +20,7 @@ import msgspec
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.encode import shown
 from edgewise.edge.gate import Gate, Principal
-from edgewise.edge.session import Session
-from edgewise.edge.telemetry import Telemetry, session_lines
+from edgewise.edge.telemetry import Telemetry, Watched, session_lines
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request, Response, assets, problem
 from edgewise.errors import ProtocolError
@@ -57,7 +56,7 @@ class Routes:
         telemetry: Telemetry,
         stats: Callable[[], Stats],
         *,
-        sessions: Callable[[], Iterable[tuple[Session, int]]] = tuple,
+        sessions: Callable[[], Iterable[Watched]] = tuple,
     ) -> None:
         self._sessions = sessions
         self._tree = tree

@@ -14,8 +14,7 @@ import secrets
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -28,10 +27,11 @@ from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, demand_authentication
 from edgewise.edge.merge import Merge
 from edgewise.edge.puts import Told, gone, put, told
+from edgewise.edge.reports import Reports
 from edgewise.edge.rounds import Rounds, now_us
 from edgewise.edge.routes import Routes, Stats
 from edgewise.edge.session import Session
-from edgewise.edge.telemetry import Telemetry, pending_by_group, session_record
+from edgewise.edge.telemetry import Telemetry, Watched
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.emulated import PollCarrier, no_room, no_session, unpack
@@ -44,10 +44,8 @@ from edgewise.wire.codes import Code
 _log = logging.getLogger("edgewise.edge")
 
 Carrier = Connection | PollCarrier
-TELL_MS = 1000  # how often the edge publishes its own figures
 SESSIONS_TOLD_MAX = 200
 SWEEP_SLICE = 256  # connections looked at in one turn of the loop
-SYSTEM_TOPIC = Policy(ttl_ms=5000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +96,13 @@ class Edge:
             lambda: self.stats,
             sessions=self._told_sessions,
         )
+        self._reports = Reports(
+            self.fanout, self.telemetry, lambda: self.stats, self._told_sessions
+        )
         self._numbers = itertools.count(1)
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweep_handle: asyncio.Handle | None = None
-        self._told_us = 0
         # Where several edges share a port (`siblings`): who hears of changes, who decides.
         self.tell: Callable[[Told], None] | None = None
         self.decides_elsewhere: Callable[[Session, frames.Publish], None] | None = None
@@ -295,7 +295,7 @@ class Edge:
         now = now_us()
         self.fanout.sweep(now)
         self.gate.look()
-        self._tell_about_ourselves(now)
+        self._reports.tell(now)
         self._sweep_on(iter([*self._open, *self._polls]))
 
     def _sweep_on(self, carriers: Iterator[Carrier]) -> None:
@@ -312,31 +312,11 @@ class Edge:
         elif self._loop is not None:
             self._sweep_handle = self._loop.call_soon(self._sweep_on, carriers)
 
-    def _tell_about_ourselves(self, now: int) -> None:
-        if now - self._told_us < TELL_MS * 1000:
-            return
-        self._told_us = now
-        figures = self.telemetry.look(asdict(self.stats), now)
-        tell = partial(self.fanout.publish, now_us=now, offset=now, at_us=now, policy=SYSTEM_TOPIC)
-        tell("$sys/edge", figures)
-        groups = self.fanout.tree.groups.values()
-        wanted = [g for g in groups if self.fanout.wanted(("$sys", "topics", g.name))]
-        waiting = pending_by_group(self.carriers) if wanted else {}
-        for group in wanted:
-            record = self.telemetry.group_record(group, waiting.get(group.name, 0), now)
-            tell(f"$sys/topics/{group.name}", record)
-        if self.fanout.wanted(("$sys", "sessions", "1")):
-            for session, below in self._told_sessions():
-                outbox, number = session.outbox, session.number
-                counted = (outbox.updates_sent, outbox.bytes_sent, now)
-                rates = self.telemetry.rates(number, *counted)
-                tell(f"$sys/sessions/{number}", {**session_record(session, below), **rates})
-
-    def _told_sessions(self) -> Iterator[tuple[Session, int]]:
-        """Not all of ten thousand, each with the bytes below it."""
+    def _told_sessions(self) -> Iterator[Watched]:
+        """Not all of ten thousand."""
         for carrier in itertools.islice(self.carriers.values(), SESSIONS_TOLD_MAX):
             if carrier.session is not None:
-                yield carrier.session, carrier.unsent_bytes()
+                yield carrier.session, carrier.unsent_bytes
 
     def aged(self, group: str, age_us: int) -> None:
         self.telemetry.age(group, age_us)

@@ -7,7 +7,7 @@ Topics are grouped by their first segment, so that the number of series stays bo
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from edgewise.edge.conflate import Outbox
@@ -26,6 +26,8 @@ SESSION_METRICS = (
     ("bytes_below", "gauge", "bytes_below", 1),
     ("round_trip_seconds", "gauge", "rtt_ms", 1000),
 )
+
+Watched = tuple[Session, Callable[[], int]]  # with how many bytes are below it, which costs a call
 
 
 class Telemetry:
@@ -139,9 +141,9 @@ def session_record(session: Session, below: int) -> dict[str, Any]:
     }
 
 
-def session_lines(told: Iterable[tuple[Session, int]]) -> Iterator[str]:
-    """Sessions, each with the bytes below it, in Prometheus' text format."""
-    rows = [(_labels(session), session, session_record(session, below)) for session, below in told]
+def session_lines(told: Iterable[Watched]) -> Iterator[str]:
+    """Sessions in Prometheus' text format."""
+    rows = [(_labels(s), s, session_record(s, below())) for s, below in told]
     for metric, kind, key, per in SESSION_METRICS:
         yield f"# TYPE edgewise_edge_session_{metric} {kind}"
         for label, _, record in rows:
