@@ -72,7 +72,7 @@ def ours(
             if not reader.wait(at, PATIENCE_S):
                 raise SystemExit(f"no row after {PATIENCE_S:.0f} s: {query.exception()}")
             taken.append((time.perf_counter() - began) * 1000)
-            if (progress := query.lastProgress) and progress.numInputRows:
+            if (progress := query.lastProgress) and "addBatch" in progress.durationMs:
                 phases.append(progress.durationMs)
     for log in (inputs, outputs, reader):
         log.close()
