@@ -20,7 +20,16 @@ from pathlib import Path
 
 from bench import edge_peers
 from bench.chart import lines_svg
-from bench.edge_load import Crowd, Pinger, Step, quantile, subscriber, thin_pipe, wire_share
+from bench.edge_load import (
+    QUANTILES,
+    Crowd,
+    Pinger,
+    Step,
+    quantile,
+    subscriber,
+    thin_pipe,
+    wire_share,
+)
 from bench.edge_peers import Peer, ws_frame
 from edgewise.wire import codec, frames
 
@@ -157,13 +166,11 @@ def _own_share(echo: Peer, peer: Peer, rounds: int) -> None:
     peer.orders.send("times")
     taken = peer.orders.recv()
     print("   and what of it the server itself takes (round trips again, its turns timed):")
-    told = [("round trip, bare echo", trips[0]), ("round trip", trips[1])]
-    for what, times in taken.items():
-        told.append((f"{what}, by the clock", [wall / 1000 for wall, _ in times]))
-        told.append((f"{what}, by the processor", [cpu / 1000 for _, cpu in times]))
-    for what, us in told:
-        marks = "".join(f"{quantile(us, q):9.0f}" for q in (0.5, 0.99, 0.999, 0.9999, 1.0))
-        print(f"   {what:32}{len(us):7} times: p50, p99, p99.9, p99.99, max{marks}")
+    print(f"   {'':32}  times      p50      p99    p99.9   p99.99      max")
+    for what, us in zip(("round trip, bare echo", "round trip"), trips, strict=True):
+        taken[what] = (len(us), [quantile(us, q) for q in QUANTILES])
+    for what, (count, found) in taken.items():
+        print(f"   {what:32}{count:7}" + "".join(f"{us:9.0f}" for us in found))
 
 
 def ours() -> Peer:

@@ -24,6 +24,9 @@ QUIET_S, DRAIN_S = 0.2, 5.0  # nothing for so long: done; but no longer than tha
 SATURATED = 0.8  # of what is due; below it a peer has shown what it can do
 
 
+QUANTILES = (0.5, 0.99, 0.999, 0.9999, 1.0)
+
+
 def now_us() -> int:
     return time.time_ns() // 1000
 

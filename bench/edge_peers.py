@@ -151,7 +151,7 @@ def _edge_config() -> Any:
 
 
 async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) -> None:
-    from bench.edge_turns import time_turns
+    from bench.edge_turns import marks, time_turns
     from edgewise.edge.collector import calm
     from edgewise.edge.server import Edge
     from edgewise.edge.siblings import Head
@@ -184,7 +184,7 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) ->
         elif order == "time":
             taken.update(time_turns(taken))
         elif order == "times":
-            pipe.send(taken)
+            pipe.send(marks(taken))
         else:
             flood.append(loop.create_task(_flood(edge, *order)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from bench.edge_load import QUANTILES, quantile
 from edgewise.edge.server import Edge
 from edgewise.edge.transports.connection import Connection
 
@@ -54,3 +55,13 @@ def time_turns(
     edge: Any = Edge
     edge._sweep = timed(edge._sweep, taken["sweep"])  # noqa: SLF001 - a look inside
     return taken
+
+
+def marks(taken: dict[str, list[tuple[int, int]]]) -> dict[str, tuple[int, list[float]]]:
+    """How many there were, and p50, p99, p99.9, p99.99 and the longest in microseconds."""
+    told = {}
+    for what, times in taken.items():
+        for index, by in enumerate(("clock", "processor")):
+            us = [pair[index] / 1000 for pair in times]
+            told[f"{what}, by the {by}"] = (len(us), [quantile(us, q) for q in QUANTILES])
+    return told
