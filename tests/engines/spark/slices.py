@@ -1,8 +1,22 @@
-"""Random apps of the first slice of the language, and random events for them."""
+"""Random apps, events for them, and engines that run over these in the driver, cut anywhere.
 
+Apps are of the first slice of the language, or of every family that the original is tried with.
+"""
+
+import dataclasses
 import random
 
+from tests.conformance import random_apps
+
+from edgewise.engines import host
+from edgewise.engines.inputs import Inputs
+from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.event.event import Event, Kind
+from edgewise.event.values import typed
+from edgewise.lang import compile_app
+from edgewise.log.segment import SegmentWriter
+from edgewise.node.layout import Layout
+from edgewise.node.replay import _load, _until_let_go, merge, rows_of
 
 DEFINITIONS = (
     "define stream S (k string, v int, p double); define stream T (k string, v int, p double);"
@@ -98,3 +112,58 @@ def late_case(seed, count=120):
     text, made, dice = case(seed, count)
     text = text.replace("define stream S", "@lateness('250 millisec') define stream S", 1)
     return text, made, dice
+
+
+LATE_MS = ((0,), (0, 0, 0, 15), (0,) * 9 + (90_000,))  # in order, a little behind, far behind
+
+
+def family_case(family, seed, count=60):
+    """An app of a family; its events in one of three kinds of disorder, with marks between."""
+    dice = random.Random(f"{family} {seed} on Spark")
+    text, made = random_apps.case(family, dice, count)
+    app = compile_app(text).app
+    late, clock, events = dice.choice(LATE_MS), 0, []
+    for stream, ts, values in made:
+        clock = max(clock, ts)
+        kinds = [a.type for a in app.stream(stream).schema.attributes]
+        data = tuple(map(typed, values, kinds))
+        events.append(Event(stream, ts - dice.choice(late), data))
+        if dice.random() < 0.05:
+            events.append(Event("", clock, (), Kind.MARK))
+    return text, [*events, Event("", clock + 200, (), Kind.MARK)], dice
+
+
+def plain(rows):
+    """Rows without the moment they were captured."""
+    return [dataclasses.replace(e, at=0) for e in rows]
+
+
+def in_driver(directory, app, events, dice):
+    """What comes out when every batch is one of an engine that starts anew, with any number of
+    partitions.
+    """
+    layout = Layout(directory)
+    _load(app, _until_let_go(app, events), layout)
+    writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
+    logs = {s.name: str(layout.log(s.name)) for s in app.inputs}
+    inputs = Inputs(logs)
+    place, heads = inputs.earliest(), inputs.heads()
+    while place != heads:
+        place = inputs.cut(place, heads, dice.choice([1, 9, 40]))
+        host._LIVE._kernels.clear()
+        parts, rows = dice.randint(1, 4), dice.choice([5, 1000])
+        job = SparkApp(
+            None,
+            app,
+            logs=logs,
+            writers=writers,
+            checkpoint=layout.checkpoint("app"),
+            config=SparkConfig(partitions=parts, history_rows_max=rows),
+        )
+        job.batch(place)
+        job.close()
+    for part in (inputs, *writers.values()):
+        part.close()
+    names = [s.name for s in app.outputs]
+    found = (r for s in app.outputs for r in rows_of(layout.log(s.name), s.schema))
+    return plain(merge(found, names))

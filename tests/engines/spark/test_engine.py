@@ -2,21 +2,33 @@
 
 import dataclasses
 import itertools
+import os
 import random
+from functools import partial
 
 import pytest
-from tests.engines.spark.slices import DEFINITIONS, asked_case, case, late_case
+from tests.conformance.random_apps import FAMILIES
+from tests.engines.spark.slices import (
+    DEFINITIONS,
+    asked_case,
+    case,
+    family_case,
+    in_driver,
+    late_case,
+    plain,
+)
 
-from edgewise.engines import host
-from edgewise.engines.inputs import Inputs
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.errors import SetupError
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
-from edgewise.node.replay import _load, _until_let_go, merge, replay, rows_of
+from edgewise.node.replay import _load, merge, replay, rows_of
 from edgewise.plan.rules.chain import staged
 from edgewise.plan.rules.keys import split
+
+SEED = int(os.environ.get("EDGEWISE_SEED", "0"))
+MANY, FEW = 60, 3  # of each family
 
 LOGINS = """
 define stream login_stream (ip string, cityId string);
@@ -28,7 +40,7 @@ insert into login_attempt_repeatedly_stream;
 
 
 def rows(app, events, engine, **config):
-    return [dataclasses.replace(e, at=0) for e in replay(app, events, engine, **config)]
+    return plain(replay(app, events, engine, **config))
 
 
 def assert_same(seed, make=case):
@@ -139,32 +151,38 @@ def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, se
         text = DEFINITIONS + STAGED[seed - 16]
         assert len(staged(compile_app(text).app)) > 1
     app = compile_app(text).app
-    layout = Layout(tmp_path)
-    _load(app, _until_let_go(app, events), layout)
-    writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
-    inputs = Inputs({s.name: str(layout.log(s.name)) for s in app.inputs})
-    place, heads = inputs.earliest(), inputs.heads()
-    while place != heads:
-        place = inputs.cut(place, heads, dice.choice([1, 9, 40]))
-        host._LIVE._kernels.clear()
-        job = SparkApp(
-            None,
-            app,
-            logs={s.name: layout.log(s.name) for s in app.inputs},
-            writers=writers,
-            checkpoint=layout.checkpoint("app"),
-            config=SparkConfig(
-                partitions=dice.randint(1, 4), history_rows_max=dice.choice([5, 1000])
-            ),
-        )
-        job.batch(place)
-        job.close()
-    inputs.close()
-    names = [s.name for s in app.outputs]
-    found = merge((r for s in app.outputs for r in rows_of(layout.log(s.name), s.schema)), names)
-    for writer in writers.values():
-        writer.close()
-    assert [dataclasses.replace(e, at=0) for e in found] == rows(app, events, "embedded")
+    assert in_driver(tmp_path, app, events, dice) == rows(app, events, "embedded")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_apps_of_every_family_cut_anywhere_with_any_number_of_partitions(tmp_path, family, seed):
+    assert_same_in_driver(tmp_path, family, seed)
+
+
+def assert_same_in_driver(directory, family, seed):
+    text, events, dice = family_case(family, seed)
+    app = compile_app(text).app
+    found = in_driver(directory, app, events, dice)
+    assert found == rows(app, events, "embedded"), f"{family} {seed}:\n{text}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_apps_of_every_family_in_the_driver(tmp_path, family):
+    """EDGEWISE_SEED=n begins with another one."""
+    for seed in range(SEED, SEED + MANY):
+        assert_same_in_driver(tmp_path / str(seed), family, seed)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_apps_of_every_family_in_tasks(spark, family):
+    for seed in range(SEED + MANY, SEED + MANY + FEW):
+        assert_same(seed, partial(family_case, family))
 
 
 def test_a_batch_that_was_killed_is_done_again_as_it_was_written_down(tmp_path, monkeypatch):
