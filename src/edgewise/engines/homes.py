@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -112,7 +113,7 @@ class LocalHome:
                 LocalHome(path).clear()
             else:
                 path.unlink(missing_ok=True)
-        if self.path.exists():
+        with suppress(OSError):  # gone, or somebody still writes here: it goes the next time
             self.path.rmdir()
 
 

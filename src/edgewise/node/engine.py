@@ -33,7 +33,7 @@ from edgewise.node.children import end_with_parent
 from edgewise.node.defaults import defaults_of
 from edgewise.node.homes import Homes
 from edgewise.node.layout import RETAIN_EVERY_S, Layout
-from edgewise.node.recovery import Start, start_of
+from edgewise.node.start import Start, start_of
 from edgewise.plan.nodes import App
 
 IDLE_WAIT_S = 0.2
