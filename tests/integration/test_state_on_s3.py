@@ -4,6 +4,7 @@ import random
 import re
 
 import pytest
+from tests.engines.spark.slices import family_case, in_driver, plain
 from tests.engines.spark.test_crash import APPS, MASTER, Crash
 from tests.integration.s3 import BUCKET, S3Server
 
@@ -11,8 +12,10 @@ from edgewise import cli
 from edgewise.engines.homes import home
 from edgewise.engines.state import SNAPSHOT_EVERY, StateStore
 from edgewise.errors import StateError
+from edgewise.lang import compile_app
+from edgewise.node.replay import replay
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +25,7 @@ def s3(tmp_path_factory):
     server.stop()
 
 
+@pytest.mark.integration
 def test_files_are_whole_listed_replaced_and_removed(s3):
     place = home(s3.uri("files"))
     inner = place.inside("0")
@@ -41,6 +45,7 @@ def test_files_are_whole_listed_replaced_and_removed(s3):
     assert inner.names() == []
 
 
+@pytest.mark.integration
 def test_versions_are_kept_compacted_and_a_torn_one_is_refused(s3):
     store = StateStore(s3.uri("versions"), 3)
     last = 2 * SNAPSHOT_EVERY
@@ -54,6 +59,16 @@ def test_versions_are_kept_compacted_and_a_torn_one_is_refused(s3):
         StateStore(s3.uri("versions"), 3).load(last)
 
 
+@pytest.mark.integration
+def test_every_batch_by_an_engine_that_starts_anew_with_any_number_of_partitions(s3, tmp_path):
+    text, events, dice = family_case("partitions", 2)
+    app = compile_app(text).app
+    found = in_driver(tmp_path, app, events, dice, s3.uri("anew"))
+    assert found == plain(replay(app, events, "embedded"))
+    assert len(found) > 3
+
+
+@pytest.mark.slow
 def test_an_engine_that_is_killed_gives_every_row_once(s3, tmp_path, capsys):
     """First in the driver, then in tasks with another number of partitions."""
     state = s3.uri("window")

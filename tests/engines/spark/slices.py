@@ -138,7 +138,7 @@ def plain(rows):
     return [dataclasses.replace(e, at=0) for e in rows]
 
 
-def in_driver(directory, app, events, dice):
+def in_driver(directory, app, events, dice, state=""):
     """What comes out when every batch is one of an engine that starts anew, with any number of
     partitions.
     """
@@ -158,7 +158,7 @@ def in_driver(directory, app, events, dice):
             logs=logs,
             writers=writers,
             checkpoint=layout.checkpoint("app"),
-            config=SparkConfig(partitions=parts, history_rows_max=rows),
+            config=SparkConfig(partitions=parts, history_rows_max=rows, state=state),
         )
         job.batch(place)
         job.close()
