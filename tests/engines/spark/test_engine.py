@@ -110,6 +110,10 @@ KEYED = (
         "from T join Seen on T.k == Seen.k select T.k as k, Seen.n as n insert into O;"
     ),
 )
+SAME_MOMENT = (  # events leave together, each in its own place among those of other keys
+    "from S#window.time(300) select k, v insert all events into M; "
+    "from every a=M[v > 5] -> b=T[k == a.k] within 3 sec select a.k as k, b.v as n insert into O;"
+)
 STAGED = (
     (
         "from S#window.time(1 sec) select k, v, sum(v) as n group by k insert into X; "
@@ -134,7 +138,7 @@ STAGED = (
 )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(23))
 def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, seed):
     """In the driver, where small batches run: every batch by an engine that starts anew."""
     dice = random.Random(seed)
@@ -145,7 +149,9 @@ def test_batches_of_any_size_by_engines_of_any_number_of_partitions(tmp_path, se
         late = DEFINITIONS.replace("define", "@lateness('1 sec') define")
         text = late + KEYED[seed // 4 % 3]
         assert split(compile_app(text).app)[0].keyed
-    if seed >= 16:
+    if seed >= 20:
+        text = DEFINITIONS + SAME_MOMENT
+    elif seed >= 16:
         text = DEFINITIONS + STAGED[seed - 16]
         assert len(staged(compile_app(text).app)) > 1
     app = compile_app(text).app

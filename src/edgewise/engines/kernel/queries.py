@@ -242,6 +242,10 @@ class StreamQuery(QueryCode):
         self.window_cell = self.scope.cell(f"{name}_window.fresh()")
         if self.query.output.events is EventType.CURRENT and self.query.rate is None:
             w.line(f"{name}_window.quiet = True")
+        elif self.page.fragment.keyed and not (
+            self.query.partition or select.aggregates or self.query.select.group_by
+        ):
+            w.line(f"{name}_window.apart = True")
         if self._slides(window, select):
             self.sliding = select
         self.windowed = select

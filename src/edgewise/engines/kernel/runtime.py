@@ -93,9 +93,17 @@ class Runtime:
         return found
 
     def arm(
-        self, state: State, node: int, due: int, offset: int | None = None, payload: Any = None
+        self,
+        state: State,
+        node: int,
+        due: int,
+        offset: int | None = None,
+        payload: Any = None,
+        *,
+        at_once: bool = False,
     ) -> Timer:
-        due = max(due, self.now + 1)
+        """It fires a millisecond later at the soonest; `at_once`, in this one."""
+        due = max(due, self.now + (not at_once))
         self._n += 1
         timer = (due, self.offset if offset is None else offset, node, self._n)
         state[TIMERS][timer] = payload

@@ -33,9 +33,11 @@ TEXTS_MAX = 1000  # conditions kept compiled; more than that are compiled again
 
 
 class Window:
-    """The shape the others have. `quiet`: nobody asks for X, so none is made where R follows."""
+    """The shape the others have. `quiet`: nobody asks for X, so none is made where R follows.
+    `apart`: what leaves at one moment does so in the places of other keys, each by itself.
+    """
 
-    quiet = False
+    quiet = apart = False
 
     def __init__(self, rt: Runtime, node: int, cell: int) -> None:
         self.rt, self.node, self.cell = rt, node, cell
@@ -117,9 +119,11 @@ class Time(Window):
         held = state[self.cell]
         while held and held[0][0] <= due:
             out.append((EXPIRED, due, held.popleft()[3]))
+            if self.apart:
+                break
         if held and self.n is None:
             next_due, offset, _, _ = held[-1 if self.quiet else 0]
-            self.rt.arm(state, self.node, next_due, offset)
+            self.rt.arm(state, self.node, next_due, offset, at_once=True)
 
     def content(self, state: State) -> Held:
         return ((ts, row) for _, _, ts, row in state[self.cell])
