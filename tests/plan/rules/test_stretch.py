@@ -33,6 +33,7 @@ def test_sums_by_group_over_an_external_time_batch():
         batches(end="output every 3 events insert into O;"),
         "from S#window.lengthBatch(5) select k, sum(v) as s group by k insert into O;",
         f"define stream T (t long); {batches()} from T select t insert into P;",
+        "define aggregation A from S select k, sum(v) as s group by k aggregate every sec;",
     ],
 )
 def test_others_are_not(query):

@@ -27,9 +27,12 @@ class Batches:
 
 def batches_of(app: App, fragment: Fragment) -> Batches | None:
     """None where stretches of the input depend on each other."""
-    [query, *more] = [q for q in app.queries if q.name in fragment.queries]
+    queries = [q for q in app.queries if q.name in fragment.queries]
+    if len(queries) != 1:  # none where an aggregation is all there is
+        return None
+    [query] = queries
     source = query.input
-    if more or fragment.keyed or len(app.inputs) > 1 or not isinstance(source, StreamInput):
+    if fragment.keyed or len(app.inputs) > 1 or not isinstance(source, StreamInput):
         return None
     if fragment.inputs != (app.inputs[0].name,) or app.inputs[0].lateness_ms is not None:
         return None
