@@ -88,8 +88,9 @@ class Topic:
             self._consumer.assign([TopicPartition(self.name, 0, start)])
             self._at = start
         records: list[Record] = []
+        end = False
         deadline = time.monotonic() + timeout_s
-        while not records:
+        while not records and not end:
             left = deadline - time.monotonic()
             message = self._consumer.poll(max(0.0, left))
             messages = [message] if message is not None else []
@@ -100,13 +101,15 @@ class Topic:
                 if error is None:
                     records.append(self._record(each))
                     self._at = records[-1].position + 1
+                    end = False
                 elif error.code() == _END_OF_TOPIC:
-                    return records, True
+                    end = True  # as it was; what came meanwhile may follow in the same answer
                 elif not error.retriable():
+                    self._at = -1
                     raise self._refused(error, start)
             if left <= 0:
                 break
-        return records, False
+        return records, end
 
     def last(self, before: int | None = None) -> Record | None:
         """The newest committed record, of those below `before`; behind it lie only the marks of
