@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 
-from edgewise.edge.calls import CALLS_MAX, Calls, answers
+from edgewise.edge.answers import answers
+from edgewise.edge.calls import CALLS_MAX, Calls
 from edgewise.errors import ProtocolError
 from edgewise.wire import frames
 from edgewise.wire.codes import Code

@@ -58,7 +58,7 @@ from S select k, note insert into B;
 from S select k, v insert into E;
 """
 ANSWERS = """
-from edgewise.edge.calls import answers
+from edgewise.edge.answers import answers
 
 @answers("double/+")
 async def double(caller, path, body):

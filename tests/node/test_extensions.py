@@ -104,7 +104,7 @@ def test_code_that_fails_is_the_users_to_read(tmp_path):
 def test_answers_come_the_same_way(tmp_path):
     path = tmp_path / "answers_for_tests.py"
     path.write_text(
-        "from edgewise.edge.calls import answers\n\n"
+        "from edgewise.edge.answers import answers\n\n"
         "@answers('double/+')\nasync def double(caller, path, body):\n    return 2 * body\n"
     )
     app = tmp_path / "a.siddhi"

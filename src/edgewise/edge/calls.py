@@ -1,25 +1,17 @@
 """Requests over sessions, both ways: who answers, how many may wait, for how long.
 
-A handler is `async (caller, path, body) -> body`; it may ask the caller back over the same
-session. What it raises as ValueError is the client's fault and is told; anything else is ours, and
-the client hears only that it failed. In a file for `--functions`:
-
-    @answers("orders/+/cancel")
-    async def cancel(caller, path, body):
-        if not await caller.ask("confirm", {"cancel": path}):
-            raise ValueError("not confirmed")
-        return {"by": caller.principal.name}
+Handlers are those of `edge.answers`. What one raises as ValueError is the client's fault and is
+told; anything else is ours, and the client hears only that it failed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
-from edgewise.edge.gate import Principal
+from edgewise.edge.answers import Caller, Handler
 from edgewise.edge.session import Session
 from edgewise.edge.topics import SelectorIndex
 from edgewise.errors import ProtocolError
@@ -30,35 +22,7 @@ from edgewise.wire.paths import parse_path, parse_selector
 CALLS_MAX = 32  # waiting requests per session
 ANSWER_S = 30.0
 
-
 _log = logging.getLogger("edgewise.edge")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks."""
-
-    principal: Principal
-    client: str
-    ask: Callable[..., Awaitable[Any]]  # (path, body=None) -> the client's answer
-
-
-Handler = Callable[[Caller, str, Any], Awaitable[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A handler and the paths it answers; made by `answers`."""
-
-    selector: str
-    handler: Handler
-
-    def __post_init__(self) -> None:
-        parse_selector(self.selector)
-
-
-def answers(selector: str) -> Callable[[Handler], Answer]:
-    return lambda handler: Answer(selector, handler)
 
 
 class Calls:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
+from edgewise.edge.answers import Answer, Handler
 from edgewise.edge.awake import Awake
-from edgewise.edge.calls import Answer, Calls, Handler
+from edgewise.edge.calls import Calls
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.encode import shown

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.edge.calls import Answer
+from edgewise.edge.answers import Answer
 from edgewise.edge.merge import Merge
 from edgewise.errors import AppError, Problem, SetupError
 from edgewise.lang import compile_app

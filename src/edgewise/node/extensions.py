@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from edgewise.edge.calls import Answer
+from edgewise.edge.answers import Answer
 from edgewise.edge.merge import Merge
 from edgewise.errors import SetupError
 from edgewise.plan.functions import FUNCTIONS, Function, FunctionTable
@@ -74,7 +74,7 @@ def _things(name: str) -> list[Thing]:
             f"--functions {name}: no function, procedure, merge or answer there; make one "
             "with edgewise.plan.functions.scalar(...), a class of "
             "edgewise.plan.procedures.Procedure, edgewise.edge.merge.Merge(...) or "
-            "@edgewise.edge.calls.answers(...)"
+            "@edgewise.edge.answers.answers(...)"
         )
     for thing in found:
         if isinstance(thing, Function) and thing.aggregate:
