@@ -19,6 +19,12 @@ def body_of(table, **options):
     return sink.getvalue().to_pybytes()
 
 
+def rows_alone():
+    """Messages of a stream, without the first."""
+    messages = list(pa.ipc.MessageReader.open_stream(body_of(GOOD)))
+    return b"".join(m.serialize().to_pybytes() for m in messages[1:])
+
+
 def test_columns_are_taken_by_name_and_widened_or_narrowed_safely():
     got = admit(body_of(GOOD.select(["v", "o", "d", "k"])), CONTENT_TYPE, SCHEMA, 5_000_000)
     assert got.schema.field("v").type == pa.int32()
@@ -75,6 +81,11 @@ def test_a_compressed_dictionary_is_refused_before_it_unpacks(codec):
     bomb = pa.table({"k": pa.DictionaryArray.from_arrays(few, pa.array(["x" * 1_000_000]))})
     got = read_arrow(body_of(bomb, compression=codec), SCHEMA)
     assert "compressed" in got[0].reason
+
+
+def test_a_stream_without_its_schema_is_refused():
+    got = read_arrow(rows_alone(), SCHEMA)
+    assert "begin with a schema" in got[0].reason
 
 
 @given(st.data())

@@ -58,10 +58,12 @@ def columns_of(table: Any, schema: Schema) -> tuple[Times, list[Any]] | list[Fau
 def _table(body: bytes) -> Any:
     batches: list[Any] = []
     messages = pa.ipc.MessageReader.open_stream(body)
-    try:
-        schema = pa.ipc.read_schema(next(messages))
-    except StopIteration:
-        raise ValueError("it is empty") from None
+    first = next(messages, None)
+    if first is None:
+        raise ValueError("it is empty")
+    if first.type != "schema":  # Arrow would read it as one, and beyond its end
+        raise ValueError("it does not begin with a schema")
+    schema = pa.ipc.read_schema(first)
     for message in messages:
         if message.type == "dictionary":  # the stream reader knows how they are put together
             return _with_dictionaries(body)
