@@ -17,7 +17,7 @@ test: java $(STAMP)
 test-integration: java $(STAMP)
 	scripts/install-integration
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check python-qpid-proton==0.40.0
-	$(BIN)/python -m pytest -m integration $(ARGS)
+	$(BIN)/python -m pytest -m "integration and not slow" $(ARGS)
 
 faults: java $(STAMP)
 	scripts/install-integration

@@ -60,6 +60,7 @@ def test_an_alert_appears_and_changes_with_no_reload(page):
     assert int(count.replace(",", "")) > 10, "the query asks for more than ten logins"
 
 
+@pytest.mark.slow
 def test_the_wall_is_worth_a_picture(page):
     """With a few alerts and all figures there, it is saved for people to look at."""
     page.wait_for(f"{NUMBER.format('alert-count')} >= 5", 2 * SHOW_S_MAX)

@@ -41,7 +41,7 @@ def rows_of(place):
         reader.close()
 
 
-@pytest.mark.parametrize("engine", ["embedded", "spark"])
+@pytest.mark.parametrize("engine", ["embedded", pytest.param("spark", marks=pytest.mark.slow)])
 def test_events_go_from_the_door_through_kafka_to_the_edge(kafka_broker, tmp_path, engine):
     (tmp_path / "app.siddhi").write_text(APP)
     prefix = f"kafka://{kafka_broker.address}/{engine}"
