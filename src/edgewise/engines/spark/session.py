@@ -13,8 +13,9 @@ from edgewise.engines.spark.source import LogSource
 
 # Half of a micro-batch's floor is checkpoint files; these keep their number small.
 BATCHES_RETAINED = 20
-# Spark's first choice starts the programs readlink and chmod for every file it writes: 70 ms for
-# each of the two files of a micro-batch, where this one takes 20. Both write aside and rename.
+# Spark's first choice starts the programs readlink and chmod for every file it writes, this one
+# only chmod; `bench.spark --only floor` prints what the two files of a batch take (walCommit,
+# commitOffsets). Both write aside and rename.
 FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
