@@ -256,8 +256,7 @@ def staleness(order):
                 bench.offset = bench.now  # also the capture time
                 bench.publish(name, {"v": str(i) + "x" * (20 if j % 2 else 400)})
         bench.flush(300)
-        waits = [slot for slot, _ in bench.outbox._pending.values()]
-        total += sum(bench.now - slot.since_us for slot in waits)
+        total += sum(bench.now - slot.since_us for slot in bench.outbox._pending.values())
     return total
 
 

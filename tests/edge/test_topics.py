@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.edge.topics import Policy, SelectorIndex, TopicTree, compose
+from edgewise.edge.topics import Policy, TopicTree, compose
 from edgewise.errors import ProtocolError
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_path, parse_selector, selects
@@ -24,22 +24,6 @@ def test_the_tree_selects_what_the_rule_says(paths, selector):
     parsed = parse_selector(selector)
     found = {t.path for t in tree.select(parsed)}
     assert found == {p for p in paths if selects(parsed, parse_path(p))}
-
-
-@given(st.lists(SELECTORS), PATHS, st.data())
-def test_the_index_is_the_mirror_of_the_tree(selectors, path, data):
-    index = SelectorIndex()
-    for i, selector in enumerate(selectors):
-        index.add(parse_selector(selector), i)
-    gone = data.draw(st.sets(st.integers(0, max(0, len(selectors) - 1)), max_size=len(selectors)))
-    for i in gone & set(range(len(selectors))):
-        index.discard(parse_selector(selectors[i]), i)
-    expected = {
-        i
-        for i, s in enumerate(selectors)
-        if i not in gone and selects(parse_selector(s), parse_path(path))
-    }
-    assert set(index.match(parse_path(path))) == expected
 
 
 @given(st.sets(PATHS, min_size=1), st.data())

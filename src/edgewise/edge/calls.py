@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from edgewise.edge.answers import Caller, Handler
+from edgewise.edge.selectors import SelectorIndex
 from edgewise.edge.session import Session
-from edgewise.edge.topics import SelectorIndex
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
 from edgewise.wire.codes import Code

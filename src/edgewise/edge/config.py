@@ -42,6 +42,7 @@ class EdgeConfig:
     tick_ms: int = 10  # under load, the longest wait that lets updates share a write
     overload_ms: int = 1_000  # a round of flushes that takes longer: newcomers are refused
     flush_bytes: int = 16 * 1024  # one write
+    flush_bytes_max: int = 64 * 1024  # one write to a socket that takes each write whole
     notsent_lowat: int = 16 * 1024  # bytes the kernel may hold unsent
     sweep_ms: int = 250  # how often expiry, silence and idleness are looked at
 

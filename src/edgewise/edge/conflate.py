@@ -9,8 +9,10 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
+from edgewise.edge.changes import Change, Run
 from edgewise.edge.encode import (
     first_step_frame,
     fold_frame,
@@ -21,7 +23,7 @@ from edgewise.edge.encode import (
 )
 from edgewise.edge.pace import Budget
 from edgewise.edge.slot import Slot
-from edgewise.edge.topics import Change
+from edgewise.edge.topics import Topic
 from edgewise.edge.waiting import CANDIDATES_MAX, Waiting, overtaken
 from edgewise.wire import codec
 from edgewise.wire.codes import Code
@@ -29,7 +31,6 @@ from edgewise.wire.frames import How, Paused, Stale
 
 SAMPLE_EVERY = 16  # updates; besides, one sample is always on its way
 SAMPLES_MAX = 64  # updates whose age is measured at the next acknowledgement
-RUNS_MAX = 16  # encodings of the way to one head that are kept
 
 
 Sample = tuple[int, int, str]  # number of the update, its capture time, its topic's first segment
@@ -68,18 +69,17 @@ class Outbox(Waiting):
         plain = self.budget is None and not self._waiting and size < bytes_max
         if plain and len(pending) <= 1:
             # One topic for many clients is the common case, and the hot one.
-            if size:
-                out, self._control = self._control, out
-                self.bytes_sent += size
-                self.control_bytes = 0
-            if pending:
-                _, (slot, change) = pending.popitem()
-                self._emit(slot, change, out, now_us)
-            return out
-        if plain and not size:
-            run = self._run(bytes_max)
-            if run:
-                return run
+            slot = next(iter(pending.values()), None)
+            if slot is None or not slot.rest:
+                if slot is not None and slot.lined and not size:
+                    return self._run(slot, bytes_max)
+                if size:
+                    out, self._control = self._control, out
+                    self.bytes_sent += size
+                    self.control_bytes = 0
+                if slot is not None:
+                    self._next(slot.topic.alias, slot, out, now_us)
+                return out
         self._choose(bytes_max, now_us, out)
         return out
 
@@ -94,8 +94,7 @@ class Outbox(Waiting):
         updates = 0
         while self._pending and size < bytes_max and updates < updates_max:
             for key in self._order(bytes_max - size, now_us):
-                slot, change = self._pending.pop(key)
-                size += self._emit(slot, change, out, now_us)
+                size += self._next(key, self._pending[key], out, now_us)
                 updates += 1
                 if size >= bytes_max or updates >= updates_max:
                     break
@@ -115,63 +114,104 @@ class Outbox(Waiting):
         self.bytes_sent += size
         return size
 
-    def _run(self, bytes_max: int) -> tuple[bytes, ...]:
-        """What waits and fits, when all of it is one unconflated topic: clients that are equally
-        far behind share it. Empty when this is not the case.
-        """
-        pending = self._pending
-        slot, _ = next(iter(pending.values()))
-        topic, base, count = slot.topic, slot.sent, len(pending)
-        last = topic.head
-        if (
-            base is None
-            or last is None
-            or not slot.told
-            or slot.queued != count
-            or last.version - base.version != count
-            or base.version < slot.replay_to
-        ):
-            return ()
-        fit = min(count, max(1, bytes_max // topic.size))
-        if fit < count:
-            last = next(itertools.islice(pending.values(), fit - 1, None))[1]
-            assert last is not None, "what is queued is a change"
-        frames = last.runs.get(base.version)
-        if frames is None:
-            queued = itertools.islice(pending.values(), fit)
-            changes = [base, *(c for _, c in queued if c is not None)]
-            frames = tuple(step_frame(topic, a, b) for a, b in itertools.pairwise(changes))
-            if len(last.runs) < RUNS_MAX:
-                last.runs[base.version] = frames
-        if fit == count:
-            pending.clear()
+    def _next(self, key: int, slot: Slot, out: list[bytes], now_us: int) -> int:
+        """One update of a pending entry."""
+        if slot.rest and key < 0:
+            change = slot.rest.popleft()
+            if not slot.rest:
+                del self._pending[key]
+            if change is None:
+                out.append(codec.encode(Paused(slot.topic.alias, Code.QUEUE_FULL)))
+                return len(out[-1])
+            return self._emit(slot, change, out, now_us)
+        if not slot.lined:
+            del self._pending[key]
+            return self._emit(slot, None, out, now_us)
+        assert slot.topic.line is not None, "it is lined up there"
+        size = self._emit(slot, slot.topic.line.changes[slot.held + 1], out, now_us)
+        self._step(slot)
+        return size
+
+    def _step(self, slot: Slot) -> None:
+        """The client got what was next for it in the line."""
+        topic, line = slot.topic, slot.topic.line
+        assert line is not None, "it is lined up there"
+        assert slot.sent is not None, "what was sent is known"
+        following = line.changes.get(slot.sent.version + 1)
+        if following is not None:
+            slot.since_us = following.at_us
         else:
-            for key in [*itertools.islice(pending, fit)]:
-                del pending[key]
-        slot.queued -= fit
-        self._sent(slot, last, sum(map(len, frames)), fit)
-        return frames
+            del self._pending[topic.alias]
+            topic.eager[self] = slot
+            self._leave_line(slot)
+
+    def _run(self, slot: Slot, bytes_max: int) -> Run:
+        """What waits in the line and fits, when nothing else waits: clients that are equally far
+        behind share it, and those further behind meet them where a write ends.
+        """
+        topic, base = slot.topic, slot.sent
+        line, head = topic.line, topic.head
+        assert line is not None, "it is lined up there"
+        assert base is not None, "the line is behind the first sight"
+        assert head is not None, "a line has a head"
+        first, last = base.version, head.version
+        fit = max(1, bytes_max // topic.size)
+        if last - first > fit:
+            last = first + fit - first % fit
+        run = line.runs.get((first, last))
+        if run is None:
+            run = _encoded(topic, base, last, bytes_max)
+            topic.size = len(run[-1])
+            line.keep(first, last, run)
+        self._sent(slot, run.last, run.size, len(run))
+        self._step(slot)
+        return run
 
     def acknowledged(self, updates: int) -> Iterator[Sample]:
         """The samples among the first `updates` updates of this session."""
         while self._samples and self._samples[0][0] <= updates:
             yield self._samples.popleft()
 
-    def _order(self, room: int, now_us: int) -> list[Hashable]:
+    def _order(self, room: int, now_us: int) -> list[int]:
         """In order of arrival when all fit, else by weight x age / bytes."""
-        keys: list[Hashable] = []
-        first: dict[int, Hashable] = {}
-        total = 0
-        for key, (slot, _) in self._pending.items():
-            keys.append(key)
-            first.setdefault(slot.topic.alias, key)
-            total += slot.topic.size
-            if len(keys) >= CANDIDATES_MAX:
+        came: list[tuple[int, int]] = []
+        first: dict[int, int] = {}
+        latest: dict[int, int] = {}  # a topic stays in order, whatever its capture times say
+        total = queues = 0
+        for key, slot in self._pending.items():
+            alias = abs(key)
+            first.setdefault(alias, key)
+            times = [slot.since_us]
+            if key < 0 or slot.lined:
+                times = [*itertools.islice(self._times(key, slot), CANDIDATES_MAX)]
+                queues += 1
+            for at_us in times:
+                latest[alias] = max(at_us, latest.get(alias, 0))
+                came.append((latest[alias], key))
+            total += slot.topic.size * len(times)
+            if len(came) >= CANDIDATES_MAX:
                 break
         if total <= room or len(first) == 1:
-            return keys
+            if queues > 1 and len(first) > 1:
+                came.sort(key=itemgetter(0))
+            return [key for _, key in came]
         # What may not be conflated stays in order within its topic: only the first may be chosen.
-        return sorted(first.values(), key=lambda k: -self._urgency(self._pending[k][0], now_us))
+        return sorted(first.values(), key=lambda k: -self._urgency(self._pending[k], now_us))
+
+    @staticmethod
+    def _times(key: int, slot: Slot) -> Iterator[int]:
+        """When what waits in a queue was captured."""
+        if key < 0:
+            last = 0
+            for change in slot.rest or ():
+                last = last if change is None else change.at_us
+                yield last
+            return
+        line, head = slot.topic.line, slot.topic.head
+        assert line is not None, "it is lined up there"
+        assert head is not None, "a line has a head"
+        for version in range(slot.held + 1, head.version + 1):
+            yield line.changes[version].at_us
 
     @staticmethod
     def _urgency(slot: Slot, now_us: int) -> float:
@@ -185,19 +225,18 @@ class Outbox(Waiting):
             slot = self.slots.get(alias)
             if slot is not None and slot.waits:
                 slot.waits = False
-                self._pending[alias] = (slot, None)
+                self._pending[alias] = slot
 
     def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> int:
         topic = slot.topic
         if slot.gap_us:
             slot.due_us = now_us + slot.gap_us
-        if not slot.told or slot.paused:
+        if not slot.told:
             return self._emit_around(slot, change, out)
         held = topic.head if change is None else change
         assert held is not None, "a topic is only pending when it has a value"
         base = slot.sent
         if change is not None and base is not None and change.version > slot.replay_to:
-            slot.queued -= 1
             frame = change.frames.get(base.version) or first_step_frame(topic, base, change)
         elif change is None and base and slot.merge is None and slot.resumed is None:
             self.overtaken += held.version - slot.first
@@ -212,18 +251,14 @@ class Outbox(Waiting):
         return size
 
     def _emit_around(self, slot: Slot, change: Change | None, out: list[bytes]) -> int:
-        """First sight of a topic, or its last before a pause."""
+        """First sight of a topic."""
         topic, start = slot.topic, len(out)
-        if change is None and slot.paused:
-            out.append(codec.encode(Paused(topic.alias, Code.QUEUE_FULL)))
-            return len(out[-1])
-        if not slot.told:
-            out.append(topic_frame(topic))
+        out.append(topic_frame(topic))
         held = topic.head if change is None else change
         assert held is not None, "a topic is only pending when it has a value"
         out.append(self._frame(slot, change, held))
         topic.size = len(out[-1])
-        if topic.stale_us and not slot.told:
+        if topic.stale_us:
             out.append(codec.encode(Stale(topic.alias, topic.stale_us)))
         size = sum(map(len, out[start:]))
         self._sent(slot, held, size, 1)
@@ -250,29 +285,39 @@ class Outbox(Waiting):
         slot.sent = held
 
     def _frame(self, slot: Slot, change: Change | None, held: Change) -> bytes:
-        topic = slot.topic
-        base = slot.sent
+        topic, base = slot.topic, slot.sent
         if change is None:
             self.overtaken += overtaken(slot)
             topic.eager[self] = slot
-        if change is not None:
-            slot.queued -= 1
-            if change.version <= slot.replay_to and slot.sent is not None:
-                value = change.value if topic.merge is None else topic.merge.show(change.input)
-                return value_frame(
-                    topic, change, How.REPLAY, start=slot.sent.to, count=1, value=value
-                )
-        elif slot.resumed is not None:
-            (how, start), slot.resumed = slot.resumed, None
-            self._close_fold(slot)
-            value = held.value if topic.merge is None else topic.merge.show(held.value)
-            return value_frame(topic, held, how, start=start, count=0, value=value)
-        elif slot.merge is not None and (slot.sent is not None or slot.merge is not topic.merge):
-            fold = slot.fold or topic.open_fold(held, slot.merge)
-            slot.fold = fold
-            frame = fold_frame(topic, slot.sent, fold)
-            self._close_fold(slot)
-            return frame
+            if slot.resumed is not None:
+                (how, start), slot.resumed = slot.resumed, None
+                self._close_fold(slot)
+                value = held.value if topic.merge is None else topic.merge.show(held.value)
+                return value_frame(topic, held, how, start=start, count=0, value=value)
+            if slot.merge is not None and (base is not None or slot.merge is not topic.merge):
+                slot.fold = slot.fold or topic.open_fold(held, slot.merge)
+                frame = fold_frame(topic, base, slot.fold)
+                self._close_fold(slot)
+                return frame
+        elif change.version <= slot.replay_to and base is not None:
+            value = change.value if topic.merge is None else topic.merge.show(change.input)
+            return value_frame(topic, change, How.REPLAY, start=base.to, count=1, value=value)
         if base is None:
             return snapshot_frame(topic, held, slot.last)
         return step_frame(topic, base, held)
+
+
+def _encoded(topic: Topic, base: Change, last: int, bytes_max: int) -> Run:
+    """What leads from `base` to version `last`; not more than fits, but one step at least."""
+    line = topic.line
+    assert line is not None, "only a line is encoded in runs"
+    frames: list[bytes] = []
+    size = 0
+    for version in range(base.version + 1, last + 1):
+        change = line.changes[version]
+        frames.append(step_frame(topic, base, change))
+        size += len(frames[-1])
+        base = change
+        if size >= bytes_max:
+            break
+    return Run(frames, base)

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from edgewise.edge.topics import Change, Fold, Topic
+from edgewise.edge.changes import Change, Fold
+from edgewise.edge.topics import Topic
 from edgewise.wire import codec, frames
 from edgewise.wire.delta import diff
 from edgewise.wire.frames import How, TopicKind, TopicOptions

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgewise.edge.changes import Change
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.merge import Merges
+from edgewise.edge.selectors import SelectorIndex
 from edgewise.edge.slot import ANY, Want
-from edgewise.edge.topics import Change, Policy, SelectorIndex, Topic, TopicTree
+from edgewise.edge.topics import Policy, Topic, TopicTree
 from edgewise.errors import ProtocolError
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Gone
@@ -68,11 +70,11 @@ class Fanout:
         if topic.stale_us:
             self._mark_stale(topic, 0)
         dirty, eager = self.dirty, topic.eager
-        if topic.conflatable:
+        topic.eager = {}
+        if topic.line is None:
             topic.group.conflated += len(topic.slots) - len(eager)
-            topic.eager = {}
         else:
-            self.queued += len(eager)
+            self.queued += len(topic.slots)
         for outbox, slot in eager.items():
             outbox.offer(slot, change, now_us)
             dirty[outbox] = None

@@ -1,10 +1,10 @@
 """When sessions with something to send are flushed: at once on a quiet edge, in rounds on a busy
 one, so that many updates share a write.
 
-A round serves each session once, in slices: between two of them what clients and feeds bring is
-taken in, and whoever is served later gets the newer value. So under load each session gets fewer
-updates, evenly, and none that is as old as a whole round. What may not be conflated is taken in
-only as long as little of it waits: then its source has to wait.
+A round serves each session once, by one write, in slices: between two of them what clients and
+feeds bring is taken in, and whoever is served later gets the newer value. So under load each
+session gets fewer updates, evenly, and none that is as old as a whole round. What may not be
+conflated is taken in only as long as little of it waits: then its source has to wait.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Rounds:
         self._size = 0  # sessions in the round that goes on
         self._queued_max = 0
         self._left: Iterator[Outbox] = iter(())
+        self._more = False  # somebody could have been given more than one write
 
     def begin(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -84,11 +85,18 @@ class Rounds:
         else:
             self.soon()
 
+    def again(self, outbox: Outbox) -> None:
+        """One write was not enough, and the socket would take another: in the next round."""
+        self._fanout.dirty[outbox] = None
+        self._more = True
+        if not self._size:
+            self.soon()
+
     def soon(self) -> None:
         """After this turn of the loop, or when the tick is over."""
         if self._handle is not None or self._loop is None or not self._fanout.dirty:
             return
-        wait_us = self._ended_us + self.tick_us - now_us()
+        wait_us = 0 if self._more else self._ended_us + self.tick_us - now_us()
         if wait_us > 0:
             # Many updates within one tick share one write per session.
             self._handle = self._loop.call_later(wait_us / 1_000_000, self._start)
@@ -97,7 +105,7 @@ class Rounds:
 
     def _start(self) -> None:
         dirty, self._fanout.dirty = self._fanout.dirty, {}
-        self._left, self._size = iter(dirty), len(dirty)
+        self._left, self._size, self._more = iter(dirty), len(dirty), False
         self._queued_max = self._fanout.queued + QUEUED_MAX * self._size
         self._began_us = now_us()
         self._go_on()

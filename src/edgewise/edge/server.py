@@ -83,6 +83,7 @@ class Edge:
         self.carriers: dict[Outbox, Carrier] = {}
         self.rounds = Rounds(self.fanout, self.carriers, self.config.tick_ms * 1000)
         self.flush_due, self.flush_soon = self.rounds.due, self.rounds.soon
+        self.flush_again = self.rounds.again
         self._awake = Awake()
         self.spoke = self._awake.spoke
         self._by_name: dict[str, Carrier] = {}

@@ -176,7 +176,7 @@ class Session:
             self.outbox.say(data)
         if self.outbox.overflowed and self.closed is None:
             self._grammar.end(Code.UNREADABLE, MEANING[Code.UNREADABLE])
-        if self.outbox.control_bytes or self.outbox.pending:
+        if not self.outbox.idle:
             self._fanout.dirty[self.outbox] = None
 
     def _recheck(self, now_us: int) -> None:

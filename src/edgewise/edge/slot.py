@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
+from edgewise.edge.changes import Change, Fold
 from edgewise.edge.merge import Merge
-from edgewise.edge.topics import Change, Fold, Topic
+from edgewise.edge.topics import Topic
 from edgewise.wire.frames import How, TopicKind
 
 
@@ -30,11 +32,13 @@ class Slot:
         "first",
         "fold",
         "gap_us",
+        "kept_to",
         "last",
+        "lined",
         "merge",
         "paused",
-        "queued",
         "replay_to",
+        "rest",
         "resumed",
         "sent",
         "since_us",
@@ -52,7 +56,9 @@ class Slot:
         self.told = False
         self.paused = False
         self.waits = False  # for its rate to allow the next update
-        self.queued = 0
+        self.lined = False  # in the line of an unconflatable topic
+        self.rest: deque[Change | None] | None = None  # its own queue; ends with None: paused
+        self.kept_to = 0  # the last version in `rest`
         self.replay_to = 0  # changes up to this version are told as replay
         self.resumed: tuple[How, int] | None = None  # how to tell the next value, and since where
         self.since_us = 0  # when the client's value was overtaken
@@ -63,6 +69,12 @@ class Slot:
         self.weight = topic.policy.weight
         self.last = 0
         self.merge = topic.merge
+
+    @property
+    def held(self) -> int:
+        """The version up to which the client has everything, or this slot keeps it for it."""
+        sent = self.sent
+        return self.kept_to if sent is None else max(self.kept_to, sent.version)
 
     def want(self, subscription: int, want: Want | None) -> None:
         """Overlapping subscriptions share a slot: the more demanding wish wins."""

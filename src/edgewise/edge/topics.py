@@ -1,4 +1,4 @@
-"""The topic tree: paths, current values, life times; and the index of who selects what. Pure.
+"""The topic tree: paths, current values, life times. Pure.
 
 A topic's `head` is its newest change. Versions count the changes of one topic; offsets are where
 a change stands in the log it came from. A version never repeats within a topic's life.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from edgewise.edge.changes import Change, Fold, Line
 from edgewise.edge.merge import Merge
 from edgewise.errors import ProtocolError
 from edgewise.wire.codes import Code
@@ -44,41 +45,6 @@ class Policy:
     def replays(self) -> bool:
         """Whether past changes are kept for clients that were away or behind."""
         return self.recovery == "precise" or not self.conflatable
-
-
-class Change:
-    """One update. `value` is the topic's state after it, `input` what came in.
-
-    `frames` caches encodings by the version of the base they start from, `runs` those of all
-    changes from a base up to this one.
-    """
-
-    __slots__ = ("at_us", "epoch", "frames", "input", "runs", "to", "value", "version")
-
-    def __init__(
-        self, version: int, epoch: int, to: int, at_us: int, *, value: Any, arrived: Any
-    ) -> None:
-        self.version = version
-        self.epoch = epoch
-        self.to = to
-        self.at_us = at_us
-        self.value = value
-        self.input = arrived
-        self.frames: dict[Hashable, bytes] = {}
-        self.runs: dict[int, tuple[bytes, ...]] = {}
-
-
-class Fold:
-    """Everything since one version as one value, shared by all sessions that wait since then."""
-
-    __slots__ = ("first", "frame", "merge", "refs", "value")
-
-    def __init__(self, first: int, merge: Merge, value: Any) -> None:
-        self.first = first
-        self.merge = merge
-        self.value = value
-        self.refs = 0
-        self.frame: bytes | None = None
 
 
 def compose(policy: Policy, before: Any, value: Any, at_us: int, key: str) -> Any:
@@ -115,7 +81,8 @@ class Group:
 
 class Topic:
     """A path with a current value. `slots` are the sessions that see it, `eager` those of them
-    that a change must be offered to: with a value pending already, there is nothing to do.
+    that a change must be offered to: with a value pending already, there is nothing to do. What
+    may not be conflated has a `line`.
 
     `history` holds the last changes of a topic that promises replay; it is whole from offset
     `whole_from` on.
@@ -133,6 +100,7 @@ class Topic:
         "head",
         "history",
         "keep",
+        "line",
         "merge",
         "path",
         "policy",
@@ -170,7 +138,8 @@ class Topic:
         self.merge = merge
         self.head: Change | None = None
         self.slots: dict[Any, Any] = {}
-        self.eager: dict[Any, Any] = {} if self.conflatable else self.slots
+        self.eager: dict[Any, Any] = {}
+        self.line = None if self.conflatable else Line()
         self.folds: dict[tuple[int, str], Fold] = {}
         self.history: deque[Change] = deque()
         self.whole_from = -1
@@ -189,14 +158,13 @@ class Topic:
             value = arrived if before is None else self.merge.merge(before, arrived)
         elif self.composed:
             value = compose(self.policy, before, value, at_us, key)
-        if old is not None:
-            if old.runs:
-                old.runs = {}
-            if self.conflatable:
-                old.frames = {}
+        if old is not None and self.line is None:
+            old.frames = {}
         if self.folds:
             self._fold_in(value, arrived)
         head = self.head = Change(version, epoch, to, at_us, value=value, arrived=arrived)
+        if self.line is not None:
+            self.line.add(head)
         if self.replays:
             history = self.history
             if self.whole_from < 0:
@@ -350,55 +318,3 @@ class TopicTree:
         for name, child in branch.children.items():
             if not (hide_system and name.startswith("$")):
                 yield from self._below(child, hide_system=False)
-
-
-T = TypeVar("T", bound=Hashable)
-
-
-class _Fork(Generic[T]):
-    __slots__ = ("children", "members")
-
-    def __init__(self) -> None:
-        self.children: dict[str, _Fork[T]] = {}
-        self.members: dict[T, None] = {}
-
-
-class SelectorIndex(Generic[T]):
-    """Who selects a path: the mirror of `TopicTree.select`, for topics that appear later."""
-
-    def __init__(self) -> None:
-        self._root: _Fork[T] = _Fork()
-
-    def add(self, selector: tuple[str, ...], member: T) -> None:
-        fork = self._root
-        for segment in selector:
-            fork = fork.children.setdefault(segment, _Fork())
-        fork.members[member] = None
-
-    def discard(self, selector: tuple[str, ...], member: T) -> None:
-        trail = [self._root]
-        for segment in selector:
-            child = trail[-1].children.get(segment)
-            if child is None:
-                return
-            trail.append(child)
-        trail[-1].members.pop(member, None)
-        for depth in range(len(selector), 0, -1):
-            if trail[depth].members or trail[depth].children:
-                break
-            del trail[depth - 1].children[selector[depth - 1]]
-
-    def match(self, path: tuple[str, ...]) -> Iterator[T]:
-        return self._match(self._root, path, 0)
-
-    def _match(self, fork: _Fork[T], path: tuple[str, ...], depth: int) -> Iterator[T]:
-        wild = depth > 0 or not path[0].startswith("$")
-        if wild and "#" in fork.children:
-            yield from fork.children["#"].members
-        if depth == len(path):
-            yield from fork.members
-            return
-        if path[depth] in fork.children:
-            yield from self._match(fork.children[path[depth]], path, depth + 1)
-        if wild and "+" in fork.children:
-            yield from self._match(fork.children["+"], path, depth + 1)

@@ -1,20 +1,21 @@
 """What waits for one client: one pending value per topic that may be conflated. Pure.
 
 A topic keeps the place of its first pending value: C2 A2 C1 B1 A1 (oldest right) goes out as
-C2 B1 A2, and under merge(sum) as C1+C2, B1, A1+A2. What may not be conflated waits in a bounded
-queue in order; when that is full the topic is paused for this client, and the client is told, in
-order, after what was queued.
+C2 B1 A2, and under merge(sum) as C1+C2, B1, A1+A2. What may not be conflated waits in the topic's
+line; who falls too far behind there is paused and told so, in order, after what it had to get.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Hashable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 
+from edgewise.edge.changes import Change
 from edgewise.edge.encode import topic_frame
 from edgewise.edge.slot import ANY, Slot, Want
-from edgewise.edge.topics import Change, Topic
+from edgewise.edge.topics import Topic
 from edgewise.wire import codec
 from edgewise.wire.codes import Code
 from edgewise.wire.frames import Error, Gone, How, Remove, Stale
@@ -33,52 +34,58 @@ class Waiting:
         "_control",
         "_control_bytes_max",
         "_pending",
-        "_queue_max",
+        "_queues",
         "_refused",
         "_waiting",
         "control_bytes",
         "may_read",
         "overflowed",
         "overtaken",
+        "queue_max",
         "slots",
         "topics_max",
     )
 
     def __init__(self, queue_max: int, control_bytes_max: int, topics_max: int) -> None:
         self.topics_max = topics_max
+        self.queue_max = queue_max  # of one topic that may not be conflated
         self.may_read: Callable[[tuple[str, ...]], bool] = _anything
         self.slots: dict[int, Slot] = {}
         self.control_bytes = 0
         self.overflowed = False
         self.overtaken = 0
         self._control: list[bytes] = []
-        self._pending: dict[Hashable, tuple[Slot, Change | None]] = {}
+        # By alias; what a slot keeps in a queue of its own is under minus its alias.
+        self._pending: dict[int, Slot] = {}
+        self._queues = False  # whether an entry of `_pending` ever stood for several updates
         self._waiting: list[tuple[int, int]] = []
-        self._queue_max = queue_max
         self._control_bytes_max = control_bytes_max
         self._refused = False
 
     @property
     def pending(self) -> int:
-        return len(self._pending) + len(self._waiting)
+        count = sum(map(self._updates, self._pending)) if self._queues else len(self._pending)
+        return count + len(self._waiting)
 
     @property
     def conflated(self) -> int:
         """Updates that were overtaken while they waited: those gone and those still here."""
         waiting = (self.slots.get(alias) for _, alias in self._waiting)
-        slots = itertools.chain((s for s, change in self._pending.values() if not change), waiting)
+        pending = (s for key, s in self._pending.items() if key > 0 and not s.lined)
+        slots = itertools.chain(pending, waiting)
         looked = itertools.islice(slots, CANDIDATES_MAX)
         return self.overtaken + sum(overtaken(slot) for slot in looked if slot is not None)
 
     def waiting(self) -> Iterator[Slot]:
         """One for each update that waits."""
-        return (slot for slot, _ in self._pending.values())
+        for key, slot in self._pending.items():
+            yield from itertools.repeat(slot, self._updates(key))
 
     @property
     def behind(self) -> bool:
         """Whether what waits longest was overtaken since."""
-        for slot, change in self._pending.values():
-            return change is None and overtaken(slot) > 0
+        for key, slot in self._pending.items():
+            return key > 0 and overtaken(slot) > 0
         return False
 
     @property
@@ -110,6 +117,8 @@ class Waiting:
             else:
                 topic.eager[self] = slot
         slot.want(subscription, want)
+        if topic.line is not None and slot.merge is not None and not slot.lined:
+            topic.eager[self] = slot  # a window of its own takes in each change
         return slot
 
     def resume(self, slot: Slot, epoch: int, to: int) -> None:
@@ -132,9 +141,9 @@ class Waiting:
             slot.sent = Change(
                 missed[0].version - 1, epoch, to, missed[0].at_us, value=None, arrived=None
             )
-            for change in missed:
-                slot.queued += 1
-                self._pending[topic.alias, change.version] = (slot, change)
+            self._queues = True
+            slot.rest, slot.kept_to = deque(missed), missed[-1].version
+            self._pending[-topic.alias] = slot
             return
         whole = topic.policy.conflatable and topic.policy.recovery != "precise"
         known = epoch <= head.epoch and to <= head.to
@@ -157,6 +166,7 @@ class Waiting:
             self._close_fold(slot)
             slot.topic.slots.pop(self, None)
             slot.topic.eager.pop(self, None)
+            self._leave_line(slot)
         self.slots.clear()
         self._pending.clear()
         self._waiting.clear()
@@ -165,22 +175,13 @@ class Waiting:
         """A topic changed. Conflation happens here: the key is already there, nothing grows."""
         topic = slot.topic
         merge = slot.merge
-        if not topic.conflatable and merge is None:
-            if slot.sent is None and topic.alias in self._pending:
-                return  # the snapshot to come will hold it
-            if slot.paused:
-                return
-            if slot.queued < self._queue_max:
-                if not slot.queued:
-                    slot.since_us = change.at_us
-                slot.queued += 1
-                self._pending[topic.alias, change.version] = (slot, change)
-            else:
-                slot.paused = True
-                self._pending[topic.alias, "paused"] = (slot, None)
+        if topic.line is not None and merge is None:
+            self._line_up(slot, change)
             return
+        if topic.line is not None:
+            topic.eager[self] = slot
         if topic.alias in self._pending or slot.waits:
-            topic.group.conflated += not topic.conflatable  # a window of its own
+            topic.group.conflated += topic.line is not None
             return
         slot.since_us = change.at_us
         slot.first = change.version
@@ -190,14 +191,55 @@ class Waiting:
             slot.waits = True
             heapq.heappush(self._waiting, (slot.due_us, topic.alias))
         else:
-            self._pending[topic.alias] = (slot, None)
+            self._pending[topic.alias] = slot
+
+    def _line_up(self, slot: Slot, change: Change) -> None:
+        """In the topic's line with the others; who is there needs no further offer."""
+        topic = slot.topic
+        if slot.paused or topic.alias in self._pending:
+            return  # what is pending holds it: a first sight, or a place in the line
+        if slot.sent is None:
+            self._await(slot, change)
+            return
+        assert topic.line is not None, "only what may not be conflated is lined up"
+        slot.since_us = change.at_us
+        slot.lined = self._queues = True
+        topic.line.join(self, slot)
+        self._pending[topic.alias] = slot
+
+    def _leave_line(self, slot: Slot) -> None:
+        if slot.lined and slot.topic.line is not None:
+            slot.lined = False
+            slot.topic.line.leave(self)
+
+    def pause(self, slot: Slot, head: int) -> None:
+        """Too far behind for the line: what came before version `head` is kept, then it ends."""
+        line, alias = slot.topic.line, slot.topic.alias
+        assert line is not None, "only a line pauses"
+        slot.rest = slot.rest or deque()
+        slot.rest.extend(line.changes[version] for version in range(slot.held + 1, head))
+        slot.rest.append(None)
+        slot.kept_to, slot.paused = head - 1, True
+        self._leave_line(slot)
+        del self._pending[alias]
+        self._pending[-alias] = slot
+
+    def _updates(self, key: int) -> int:
+        """How many updates a pending entry stands for."""
+        slot = self._pending[key]
+        if key < 0:
+            return len(slot.rest or ())
+        if not slot.lined:
+            return 1
+        assert slot.topic.head is not None, "a line has a head"
+        return slot.topic.head.version - slot.held
 
     def _await(self, slot: Slot, head: Change) -> None:
         """The current value goes out when it can; later ones take its place."""
         topic = slot.topic
         slot.first = head.version
-        self._pending[topic.alias] = (slot, None)
-        if topic.conflatable:
+        self._pending[topic.alias] = slot
+        if topic.line is None or slot.merge is None:
             topic.eager.pop(self, None)
 
     def stale(self, slot: Slot, since_us: int) -> None:
@@ -221,14 +263,10 @@ class Waiting:
             self.overtaken += overtaken(slot)
         slot.topic.eager[self] = slot
         self._close_fold(slot)
+        self._leave_line(slot)
         slot.waits = False
-        if slot.queued or slot.paused:
-            for key in list(self._keys_of(alias)):
-                del self._pending[key]
-            slot.queued = 0
-
-    def _keys_of(self, alias: int) -> Iterator[Hashable]:
-        return (k for k in self._pending if isinstance(k, tuple) and k[0] == alias)
+        self._pending.pop(-alias, None)
+        slot.rest, slot.kept_to = None, 0
 
 
 def overtaken(slot: Slot) -> int:

@@ -70,6 +70,9 @@ class Host:
     def flush_soon(self):
         self.flush = "soon"
 
+    def flush_again(self, _outbox):
+        self.flush = "again"
+
     def spoke(self, _who):
         pass
 

@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import Protocol, cast
 
 from edgewise.edge.config import EdgeConfig
+from edgewise.edge.conflate import Outbox
 from edgewise.edge.session import Session
 from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, pack_events, turned_away
 from edgewise.edge.transports.http import BadRequest, Parser, Request, Response, problem
@@ -40,6 +41,7 @@ class Host(Protocol):
     def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
     def flush_soon(self) -> None: ...
     def flush_due(self, now_us: int) -> None: ...
+    def flush_again(self, outbox: Outbox) -> None: ...
     def spoke(self, who: object) -> None: ...
 
 
@@ -50,7 +52,7 @@ class Connection(asyncio.Protocol):
         self.waits_for: object = None  # the long-poll session whose answer is due here
         self._host = host
         self._config = host.config
-        self._flush_bytes = host.config.flush_bytes
+        self._room = host.config.flush_bytes  # of the next write
         self._transport: asyncio.Transport | None = None
         self._parser: Parser | None = Parser(
             self._config.head_bytes_max, self._config.frame_bytes_max
@@ -86,6 +88,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._writable = False
+        self._room = self._config.flush_bytes
 
     def resume_writing(self) -> None:
         self._writable = True
@@ -111,25 +114,22 @@ class Connection(asyncio.Protocol):
     # the edge's side
 
     def flush(self, now_us: int) -> None:
-        """Write what the socket can take; the rest stays conflatable."""
+        """One write, if the socket can take it; then others have their turn. What waits on stays
+        conflatable.
+        """
         session, transport = self.session, self._transport
         if session is None or transport is None or not self._writable:
             return
         outbox = session.outbox
-        frames = outbox.take(self._flush_bytes, now_us)
-        if frames and transport.is_closing():
-            return
-        waits = True
-        while frames:
+        frames = outbox.take(self._room, now_us)
+        if frames:
+            if transport.is_closing():
+                return
             data = self._pack(frames)
             self.bytes_sent += len(data)
             transport.write(data)
-            waits = not outbox.idle
-            if not waits or not self._writable:
-                break
-            frames = outbox.take(self._flush_bytes, now_us)
-        if waits and not outbox.idle:
-            self._wake_later(outbox.wake_us(), now_us)
+        if not outbox.idle:
+            self._wait(outbox, now_us)
         if session.closed is not None and not outbox.control_bytes:
             self._finish()
 
@@ -204,9 +204,15 @@ class Connection(asyncio.Protocol):
         session.receive(hello, self._host.now_us())
         self._host.flush_soon()
 
-    def _wake_later(self, at_us: int, now_us: int) -> None:
-        """Time alone will make the outbox ready: a rate or a budget."""
-        if at_us and self._later is None and self._writable:
+    def _wait(self, outbox: Outbox, now_us: int) -> None:
+        """For the socket, for the next round, or for time alone: a rate or a budget."""
+        if not self._writable:
+            return
+        if outbox.ready(now_us):
+            # The kernel took all of it, so a longer write would not have grown older there.
+            self._room = min(2 * self._room, self._config.flush_bytes_max)
+            self._host.flush_again(outbox)
+        elif self._later is None and (at_us := outbox.wake_us()):
             wait_s = max(0, at_us - now_us) / 1_000_000
             self._later = asyncio.get_running_loop().call_later(wait_s, self._tick_over)
 

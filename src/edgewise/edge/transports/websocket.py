@@ -15,6 +15,8 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from edgewise.edge.changes import Run
+
 try:
     from websockets.speedups import apply_mask
 except ImportError:  # the library without its C part
@@ -26,22 +28,35 @@ _MEDIUM = struct.Struct("!BBH").pack
 _LARGE = struct.Struct("!BBQ").pack
 
 
-class Packer:
-    """Many frames for one write. What goes to many clients in turn is packed once."""
+PACKED_MAX = 32  # runs whose bytes are kept, each as long as one write
 
-    __slots__ = ("_last", "_packed")
+
+class Packer:
+    """Many frames for one write. What goes to many clients is packed once."""
+
+    __slots__ = ("_last", "_packed", "_runs")
 
     def __init__(self) -> None:
         self._last: object = None
         self._packed = b""
+        self._runs: dict[int, tuple[Run, bytes]] = {}
 
     def __call__(self, frames: Sequence[bytes]) -> bytes:
-        last = frames[0] if len(frames) == 1 else frames
-        if last is not self._last:
-            self._packed = pack(frames)
-            # Only what is shared and cannot change: a frame, or a tuple of them.
-            self._last = last if type(last) is not list else None
+        if type(frames) is Run:
+            return self._pack_run(frames)
+        if len(frames) > 1:
+            return pack(frames)
+        if frames[0] is not self._last:
+            self._last, self._packed = frames[0], pack(frames)
         return self._packed
+
+    def _pack_run(self, run: Run) -> bytes:
+        known = self._runs.get(id(run))
+        if known is None:
+            if len(self._runs) >= PACKED_MAX:
+                del self._runs[next(iter(self._runs))]
+            known = self._runs[id(run)] = (run, pack(run))
+        return known[1]
 
 
 def pack(frames: Sequence[bytes]) -> bytes:
