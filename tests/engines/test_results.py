@@ -1,11 +1,11 @@
-"""Rows of many partitions become the one order; from a task they come as they were."""
+"""Rows of many partitions become the one order."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.engines.kernel.api import OutColumns
-from edgewise.engines.results import FAULTS, Made, fit, merged, pack, tables, unpack
+from edgewise.engines.results import FAULTS, Made, fit, merged, tables
 from edgewise.errors import SetupError
 from edgewise.event.event import Kind
 from edgewise.event.schema import Schema
@@ -53,34 +53,6 @@ def test_what_partitions_tell_adds_up():
     whole = merged([one, other])
     assert whole.keys == 5
     assert whole.counts == {"late": {"S": 3, "T": 1}, "faults": {"S": 1}}
-
-
-def test_from_a_task_everything_comes_as_it_was(monkeypatch):
-    import pyarrow as pa
-
-    monkeypatch.setattr("edgewise.engines.results.PACK_ROWS_MAX", 2)
-    rows = [row("O", (1, 1, n, 0), (f"k{n}", n)) for n in range(5)]
-    sent = made(
-        *rows, row("P", (1, 0, 2, 0), (None,), Kind.EXPIRED), keys=7, counts={"a": {"b": 1}}
-    )
-    packed = pa.Table.from_batches([*pack(sent), *pack(made())])
-    got = unpack(packed)
-    assert packed.num_rows == 3 + 1 + 1 + 1
-    assert rows_of(got) == rows_of(sent)
-    assert (got.keys, got.counts) == (7, {"a": {"b": 1}})
-
-
-def test_what_is_large_travels_as_a_file_that_is_gone_afterwards(tmp_path, monkeypatch):
-    import pyarrow as pa
-
-    monkeypatch.setattr("edgewise.engines.results.PACK_BYTES_MAX", 100)
-    sent = made(*(row("O", (1, 1, n, 0), (f"k{n}", n)) for n in range(50)))
-    packed = pa.Table.from_batches(pack(sent, str(tmp_path / "7-query1")))
-    assert packed.column("bytes")[0].as_py() == b""
-    assert [p.name for p in tmp_path.iterdir()] == ["7-query1-0"]
-    got = unpack(packed)
-    assert not list(tmp_path.iterdir())
-    assert rows_of(got) == rows_of(sent)
 
 
 def test_a_row_with_a_value_of_another_type_is_a_fault_and_the_others_are_rows():

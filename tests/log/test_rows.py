@@ -42,9 +42,9 @@ def test_a_row_without_time_is_refused():
 
 
 def test_parts_carry_their_range_of_time():
-    parts = parts_of(rows_of([5, 1, 9, 2, 2]), 3)
+    parts = parts_of(rows_of([5, 1, 9, 2, 2]), to_arrow(SCHEMA), 3)
     assert [(p.rows, p.ts_min, p.ts_max) for p in parts] == [(3, 1, 9), (2, 2, 2)]
-    (empty,) = parts_of(rows_of([]), 3)
+    (empty,) = parts_of(rows_of([]), to_arrow(SCHEMA), 3)
     assert (empty.rows, empty.ts_max) == (0, CLOCK_NONE)
 
 

@@ -57,7 +57,12 @@ def kept_rows(table: Any, condition: Any) -> Any:
     """Those that meet it, in order. A mask first: as a step of Arrow's own plans a filter copies
     every column piece by piece.
     """
-    return table.filter(made_rows(table, ["kept"], [condition]).column(0))
+    return table.filter(met(table, condition))
+
+
+def met(table: Any, condition: Any) -> Any:
+    """Row by row, whether."""
+    return made_rows(table, ["met"], [condition]).column(0)
 
 
 def made_rows(table: Any, names: list[str], values: list[Any]) -> Any:

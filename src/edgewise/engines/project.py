@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from edgewise.engines.asks import answered, asked, kept_rows, made_rows
+from edgewise.engines.asks import answered, asked, made_rows, met
 from edgewise.engines.host import Job
 from edgewise.engines.inputs import Inputs, Offsets
 from edgewise.engines.results import Made
 from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS
 from edgewise.event.event import Kind
 from edgewise.event.schema import Schema
-from edgewise.plan.exprs import Field, walk
+from edgewise.plan.exprs import Expr, Field, walk
 from edgewise.plan.rules.native import Projection, projections
 
 _MARK, _CURRENT = (pc.scalar(int(k)).cast(pa.int8()) for k in (Kind.MARK, Kind.CURRENT))
@@ -32,14 +33,21 @@ class Columnar:
     """A projection in Arrow's expressions, over the log's own columns."""
 
     target: str
+    asks: list[str]
     reads: list[str]
     condition: Any
-    names: list[str]
-    values: list[Any]
+    values: dict[str, Any]  # names of columns that stay as they are, or expressions
 
     def rows(self, table: Any) -> Any:
-        kept = kept_rows(table.select(self.reads), self.condition)
-        return made_rows(kept, self.names, self.values)
+        """A column that is not looked at is not copied; nor is one again that stays as it is."""
+        kept = table.select(self.reads).filter(met(table.select(self.asks), self.condition))
+        made = {n: v for n, v in self.values.items() if not isinstance(v, str)}
+        found = made_rows(kept, list(made), list(made.values()))
+        columns = {
+            name: kept.column(value) if isinstance(value, str) else found.column(name)
+            for name, value in self.values.items()
+        }
+        return pa.table(columns)
 
 
 def columnar(job: Job) -> list[Columnar]:
@@ -65,17 +73,23 @@ def _columnar(projection: Projection, schema: Schema) -> Columnar | None:
     values = [answered(e) for e in exprs]
     if any(made is None for made in (*conditions, *values)):
         return None
-    looked_at = (n for e in (*projection.conditions, *exprs) for n in walk(e))
-    fields = dict.fromkeys(n.name for n in looked_at if isinstance(n, Field))
-    types = [ARROW_TYPES[a.type] for a in schema.attributes]
-    typed = [value.cast(kind) for value, kind in zip(values, types, strict=True)]
+    own = {
+        a.name: expr.name if isinstance(expr, Field) else value.cast(ARROW_TYPES[a.type])
+        for a, expr, value in zip(schema.attributes, exprs, values, strict=True)
+    }
     return Columnar(
         target=projection.target,
-        reads=[TS, AT, KIND, *fields],
+        asks=[KIND, *_fields(projection.conditions)],
+        reads=[TS, AT, *_fields(exprs)],
         condition=functools.reduce(operator.and_, conditions, pc.field(KIND) != _MARK),
-        names=[TS, AT, KIND, *schema.names],
-        values=[pc.field(TS), pc.field(AT), _CURRENT, *typed],
+        values={TS: TS, AT: AT, KIND: _CURRENT} | own,
     )
+
+
+def _fields(exprs: Iterable[Expr]) -> list[str]:
+    """Each name once."""
+    nodes = (n for e in exprs for n in walk(e))
+    return list(dict.fromkeys(n.name for n in nodes if isinstance(n, Field)))
 
 
 def projected(inputs: Inputs, start: Offsets, end: Offsets, queries: list[Columnar]) -> Made:

@@ -1,9 +1,7 @@
 """What fragments make of a batch: rows by stream in the one order of the app, and counts.
 
 A row carries its place in that order (ORDER) until all partitions are there; then the rows of a
-stream are put in order and go to its log. From a task the whole travels as bytes: a few large
-values instead of many small ones (`pack`, `unpack`); where task and driver see the same files,
-what is large lies in one of them and only its name travels.
+stream are put in order and go to its log. How they get to the driver is `parcel`.
 """
 
 from __future__ import annotations
@@ -11,10 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +24,8 @@ from edgewise.event.column import arrow_of
 from edgewise.event.event import Kind
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
-from edgewise.log.api import LogWriter
+from edgewise.log.api import LogWriter, Part, PartsWriter
+from edgewise.log.rows import parts_of
 from edgewise.plan.nodes import Stream
 
 PHASE, SEQ = "_phase", "_seq"
@@ -40,15 +37,6 @@ PLACED: list[Any] = [
 FAULTS = Stream(
     Schema.of("$faults", stream="string", offset="long", error="string", event="string")
 )  # what could not be processed: `offset` is the place in the merged input until it is appended
-PACK_ROWS_MAX = 1_000_000  # of one value on its way from a task
-PACK_BYTES_MAX = 1 << 20  # beyond, a file is the faster way
-_PACKED: list[Any] = [
-    pa.field("stream", pa.string()),
-    pa.field("bytes", pa.binary()),
-    pa.field("file", pa.string()),
-]
-PACKED = pa.schema(_PACKED)
-ABOUT = ""  # in the place of a stream's name: keys and counts
 _LONG = AttrType.LONG
 _MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError)
 
@@ -62,10 +50,12 @@ class Made:
     rows: dict[str, list[Any]] = field(default_factory=dict)  # tables, by stream
     keys: int = 0  # held in its state
     counts: Counts = field(default_factory=dict)
+    parts: dict[str, list[Part]] = field(default_factory=dict)  # rows made ready for their logs
 
     def add(self, other: Made) -> None:
-        for stream, tables in other.rows.items():
-            self.rows.setdefault(stream, []).extend(tables)
+        for mine, theirs in ((self.rows, other.rows), (self.parts, other.parts)):
+            for stream, some in theirs.items():
+                mine.setdefault(stream, []).extend(some)
         self.keys += other.keys
         add_counts(self.counts, other.counts)
 
@@ -201,53 +191,6 @@ def _faults(failed: Failed) -> Iterator[tuple[Any, ...]]:
         yield (FAULTS.name, clock, 1, offset, seq, clock, at, int(Kind.CURRENT), data)
 
 
-# From a task to the driver.
-
-
-def pack(made: Made, file: str = "") -> Iterator[Any]:
-    """Record batches of PACKED. `file` begins the names of files that the driver sees too."""
-    for place, (stream, several) in enumerate(made.rows.items()):
-        table = pa.concat_tables(several)
-        if file and table.nbytes > PACK_BYTES_MAX:
-            name = f"{file}-{place}"
-            with pa.OSFile(name, "wb") as target:
-                _write(table, target)
-            yield _packed(stream, b"", name)
-            continue
-        for start in range(0, table.num_rows, PACK_ROWS_MAX):
-            sink = pa.BufferOutputStream()
-            _write(table.slice(start, PACK_ROWS_MAX), sink)
-            yield _packed(stream, sink.getvalue().to_pybytes())
-    yield _packed(ABOUT, msgspec.msgpack.encode((made.keys, made.counts)))
-
-
-def _write(table: Any, sink: Any) -> None:
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-
-
-def _packed(stream: str, data: bytes, file: str = "") -> Any:
-    return pa.RecordBatch.from_pylist(
-        [{"stream": stream, "bytes": data, "file": file}], schema=PACKED
-    )
-
-
-def unpack(packed: Any) -> Made:
-    """Files are gone afterwards; what was in them stays as long as it is used."""
-    whole = Made()
-    for stream, data, file in zip(*(packed.column(i) for i in range(3)), strict=True):
-        if stream.as_py() == ABOUT:
-            keys, counts = msgspec.msgpack.decode(data.as_buffer(), type=tuple[int, Counts])
-            whole.add(Made({}, keys, counts))
-            continue
-        name = file.as_py()
-        source = pa.memory_map(name) if name else data.as_buffer()
-        whole.add(Made({stream.as_py(): [pa.ipc.open_stream(source).read_all()]}))
-        if name:
-            Path(name).unlink()
-    return whole
-
-
 # To the logs.
 
 
@@ -269,12 +212,31 @@ def fit(table: Any, schema: Any) -> Any:
 def append(
     writers: Mapping[str, LogWriter], out: Mapping[str, list[Any]], producer: str, version: int
 ) -> int:
-    """Once for each log; streams without one are for other queries only. Answers how many."""
+    """Once for each log; streams without one are for other queries only. Answers how many.
+
+    `out` holds tables and, for logs that take them, lists of parts.
+    """
     count = 0
     for stream, several in out.items():
         writer = writers.get(stream)
-        if writer is not None:
+        if writer is None:
+            continue
+        if isinstance(writer, PartsWriter):
+            parts = [p for some in several for p in _ready(some, writer)]
+            writer.append_parts(parts, producer=producer, sequence=version)
+            count += sum(part.rows for part in parts)
+        else:
             rows = fit(pa.concat_tables(several), writer.schema)
             writer.append(rows, producer=producer, sequence=version)
             count += rows.num_rows
     return count
+
+
+def _ready(rows: Any, writer: PartsWriter) -> Iterable[Part]:
+    return rows if isinstance(rows, list) else made_ready(rows, writer.schema, writer.rows_max)
+
+
+def made_ready(table: Any, schema: Any, rows_max: int) -> Iterator[Part]:
+    """Rows in order as a log keeps them; one by one, each is copied while it is in the caches."""
+    for at in range(0, table.num_rows, rows_max):
+        yield from parts_of(fit(table.slice(at, rows_max), schema), schema, rows_max)

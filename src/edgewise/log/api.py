@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from edgewise.event.position import Position
 
@@ -76,6 +76,16 @@ class LogBatch:
 CLOCK_NONE = -(2**63)
 
 
+class Part(NamedTuple):
+    """One batch ready to be framed."""
+
+    body: Any
+    crc: int
+    rows: int
+    ts_min: int
+    ts_max: int
+
+
 class LogWriter(Protocol):
     @property
     def schema(self) -> Any: ...
@@ -97,6 +107,22 @@ class LogWriter(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class PartsWriter(LogWriter, Protocol):
+    """A log that takes rows as `log.rows.parts_of` made them, maybe in another process."""
+
+    @property
+    def rows_max(self) -> int:
+        """Of one part."""
+        ...
+
+    def append_parts(
+        self, parts: list[Part], *, producer: str = "", sequence: int = -1
+    ) -> Appended:
+        """As `append`."""
+        ...
 
 
 class LogReader(Protocol):

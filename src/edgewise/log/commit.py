@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from edgewise.errors import LogError
+from edgewise.log.api import Part
 from edgewise.log.frame import PRODUCER_BYTES_MAX
-from edgewise.log.rows import Part, fitted, parts_of
 
 
 class Pending:
@@ -49,16 +49,13 @@ class Append(Pending):
         self.sequence = sequence
 
     @classmethod
-    def of(
-        cls, rows: Any, schema: Any, rows_max: int, producer: str, sequence: int
-    ) -> Append | None:
+    def of(cls, parts: list[Part], producer: str, sequence: int) -> Append | None:
         """None when there is nothing to write: no rows, and no sequence to remember."""
         if len(producer.encode()) > PRODUCER_BYTES_MAX:
             raise LogError(f"a producer's name has at most {PRODUCER_BYTES_MAX} bytes")
-        rows = fitted(rows, schema)
-        if not rows.num_rows and (not producer or sequence < 0):
+        if not any(part.rows for part in parts) and (not producer or sequence < 0):
             return None
-        return cls(parts_of(rows, rows_max), producer, sequence)
+        return cls(parts, producer, sequence)
 
 
 P = TypeVar("P", bound=Pending)

@@ -22,7 +22,7 @@ from edgewise.errors import LogError, LogLocked
 from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
-from edgewise.log.api import DEFAULTS, Appended, LogConfig
+from edgewise.log.api import DEFAULTS, Appended, LogConfig, Part
 from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.kafka_commit import COMMIT_S, RECORD_BYTES_MAX, Transactions, Unsure
 from edgewise.log.kafka_lease import Lease
@@ -37,7 +37,7 @@ from edgewise.log.kafka_record import (
 )
 from edgewise.log.producers import Producers
 from edgewise.log.recovery import evolved
-from edgewise.log.rows import Part
+from edgewise.log.rows import parts_of
 
 logger = logging.getLogger(__name__)
 
@@ -129,8 +129,18 @@ class KafkaWriter:
     def last_sequence(self, producer: str) -> int:
         return self._producers.last(producer)
 
+    @property
+    def rows_max(self) -> int:
+        return self._config.batch_rows_max
+
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
-        entry = Append.of(rows, self._schema, self._config.batch_rows_max, producer, sequence)
+        parts = parts_of(rows, self._schema, self.rows_max)
+        return self.append_parts(parts, producer=producer, sequence=sequence)
+
+    def append_parts(
+        self, parts: list[Part], *, producer: str = "", sequence: int = -1
+    ) -> Appended:
+        entry = Append.of(parts, producer, sequence)
         if entry is None:
             return Appended(self._last.next, self._last.next)
         if max(p.body.size for p in entry.parts) > RECORD_BYTES_MAX // 2:

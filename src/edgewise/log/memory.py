@@ -71,7 +71,7 @@ class MemoryWriter:
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
         log = self._log
         rows = fitted(rows, log.schema)
-        parts = parts_of(rows, self._config.batch_rows_max)
+        parts = parts_of(rows, log.schema, self._config.batch_rows_max)
         with log.changed:
             if log.owner is not self:
                 raise LogError("the log was closed; open a new writer to append")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,20 +11,10 @@ from zlib_ng.zlib_ng import crc32
 
 from edgewise.errors import LogError
 from edgewise.event.arrow import SYSTEM_COUNT, TS
-from edgewise.log.api import CLOCK_NONE, LogBatch
+from edgewise.log.api import CLOCK_NONE, LogBatch, Part
 from edgewise.log.frame import BODY_BYTES_MAX, TS_MAX
 
 DEFAULT_KEY = b"edgewise.default"
-
-
-class Part(NamedTuple):
-    """One batch ready to be framed."""
-
-    body: Any
-    crc: int
-    rows: int
-    ts_min: int
-    ts_max: int
 
 
 def schema_difference(stored: Any, given: Any) -> str:
@@ -59,8 +49,9 @@ def fitted(rows: Any, schema: Any) -> Any:
     return rows
 
 
-def parts_of(rows: Any, rows_max: int) -> list[Part]:
-    """At least one part, also for no rows."""
+def parts_of(rows: Any, schema: Any, rows_max: int) -> list[Part]:
+    """Rows as a log of files with this schema keeps them: at least one part, also for no rows."""
+    rows = fitted(rows, schema)
     cuts = range(0, max(rows.num_rows, 1), rows_max)
     return [_part(rows.slice(at, rows_max) if len(cuts) > 1 else rows) for at in cuts]
 

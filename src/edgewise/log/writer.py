@@ -17,7 +17,7 @@ from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.active import ActiveSegment
-from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig
+from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogConfig, Part
 from edgewise.log.commit import Append, GroupCommit
 from edgewise.log.files import (
     FULL_ERRORS,
@@ -36,7 +36,7 @@ from edgewise.log.head import Head, HeadFile
 from edgewise.log.ledger import read_footer
 from edgewise.log.producers import Producers
 from edgewise.log.recovery import Cut, detach, evolved, judge, without_strays
-from edgewise.log.rows import Part
+from edgewise.log.rows import parts_of
 from edgewise.log.scan import Scan, scan
 
 logger = logging.getLogger(__name__)
@@ -121,8 +121,18 @@ class SegmentWriter:
         """The highest sequence appended for a producer, -1 when it is not known."""
         return self._producers.last(producer)
 
+    @property
+    def rows_max(self) -> int:
+        return self._config.batch_rows_max
+
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
-        entry = Append.of(rows, self._schema, self._config.batch_rows_max, producer, sequence)
+        parts = parts_of(rows, self._schema, self.rows_max)
+        return self.append_parts(parts, producer=producer, sequence=sequence)
+
+    def append_parts(
+        self, parts: list[Part], *, producer: str = "", sequence: int = -1
+    ) -> Appended:
+        entry = Append.of(parts, producer, sequence)
         if entry is None:
             offset = self._tally.offset
             return Appended(offset, offset)

@@ -29,15 +29,16 @@ from edgewise.engines.faults import in_own_logs
 from edgewise.engines.host import Cut, Job, run_part
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.kernel import compile_kernel
+from edgewise.engines.parcel import Home
 from edgewise.engines.progress import Progress
-from edgewise.engines.results import Made, append, merged
+from edgewise.engines.results import FAULTS, Made, append, merged
 from edgewise.engines.spark import stages
 from edgewise.engines.spark.checkpoint import Checkpoint
 from edgewise.engines.spark.ship import ship
 from edgewise.engines.spark.stages import Scan
 from edgewise.engines.stretches import refused
 from edgewise.errors import SetupError
-from edgewise.log.api import LogWriter
+from edgewise.log.api import LogWriter, PartsWriter
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, OnDemandQuery
 from edgewise.plan.rules.chain import staged
@@ -100,7 +101,7 @@ class SparkApp:
         self.config = config or SparkConfig()
         self.config.validate()
         self.checkpoint = Checkpoint(checkpoint, self.config.state)
-        self._scan = Scan(self.logs, checkpoint / "staging")
+        self._scan = Scan(self.logs, checkpoint / "staging", self._homes())
         self._scan.clear()
         schemas = {s.name: s.schema.names for s in app.streams}
         self.began = self.checkpoint.begin(self.config.partitions, self.fragments, schemas)
@@ -122,6 +123,15 @@ class SparkApp:
             f.name
             for f in self.fragments
             if not taps and 1 < self.config.partitions <= stages.SCANS_MAX and batches_of(app, f)
+        }
+
+    def _homes(self) -> dict[str, Home]:
+        """Logs that nobody here looks at again before they are written."""
+        seen = {*self.logs, *self._between, FAULTS.name}
+        return {
+            stream: Home(writer.schema, writer.rows_max)
+            for stream, writer in self.writers.items()
+            if isinstance(writer, PartsWriter) and stream not in seen
         }
 
     def begin_at(self, offsets: Mapping[str, int]) -> None:
@@ -221,7 +231,7 @@ class SparkApp:
                 for stream in self._between:
                     if stream in {s.name for s in job.outputs}:
                         between[stream] = made.placed(stream, self.app.stream(stream).schema)
-                for stream, rows in made.ordered():
+                for stream, rows in (*made.ordered(), *made.parts.items()):
                     out.setdefault(stream, []).append(rows)
             ran = time.monotonic()
             in_own_logs(out, self.inputs)

@@ -13,9 +13,9 @@ Three plans, all with the same rows:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from edgewise.engines import keyspace, scan
 from edgewise.engines.host import Cut, Job, run_part
 from edgewise.engines.inputs import CLOCK, MERGE_ORDER, OFFSET, STREAM, Inputs
+from edgewise.engines.parcel import Home, Parcel, pack, unpack
 from edgewise.engines.project import columnar, projected
-from edgewise.engines.results import ORDER, PACKED, PHASE, PLACED, SEQ, Made, pack, unpack
+from edgewise.engines.results import ORDER, PHASE, PLACED, SEQ, Made
 from edgewise.engines.spark import native
 from edgewise.engines.stretches import run_stretch
 from edgewise.event.arrow import ARROW_TYPES, AT, KIND, TS
@@ -40,15 +41,22 @@ from edgewise.plan.nodes import Stream
 from edgewise.plan.rules.native import Projection
 
 PART, OUT = "_part", "_out"
+_BINARY = ("parts", "data")
+_PARCEL = pa.schema(
+    [pa.field(n, pa.binary() if n in _BINARY else pa.string()) for n in Parcel._fields]
+)
 SCANS_MAX = 8  # tasks that each read a whole batch; with more partitions Spark shuffles it
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Logs that tasks read themselves; `staging` is a directory where large results wait."""
+    """Logs that tasks read themselves, `staging`: a directory where large results wait, `homes`:
+    logs for which they make them ready.
+    """
 
     logs: Mapping[str, str]
     staging: Path
+    homes: Mapping[str, Home] = field(default_factory=dict)
 
     def clear(self) -> None:
         """What tasks of an engine that was killed have left."""
@@ -111,18 +119,21 @@ def _in_tasks(
     *,
     in_order: bool,
 ) -> Made:
-    """`in_order`: no part has rows that belong between those of another."""
+    """`in_order`: no part has rows that belong between those of another.
 
-    def body(numbers: Iterator[Any]) -> Iterator[Any]:
+    An RDD, not a DataFrame: to plan one takes Spark longer than such tasks.
+    """
+
+    def body(part: int, numbers: Iterable[int]) -> Iterator[Parcel]:
         deque(numbers, 0)  # a worker that has not read its input to the end is not used again
-        part, attempt = _task()
         made = make(part)
+        file = f"{source.staging}/{job.version}-{_attempt()}"
         if in_order:
-            made = made.settled(job.streams)
-        yield from pack(made, f"{source.staging}/{job.version}-{attempt}")
+            return pack(made.settled(job.streams), file, source.homes)
+        return pack(made, file)
 
-    tasks = spark.range(0, parts, 1, parts)
-    return unpack(tasks.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())
+    tasks = spark.sparkContext.parallelize(range(parts), parts)
+    return unpack(tasks.mapPartitionsWithIndex(body).collect())
 
 
 def merged(frame: DataFrame, cut: Cut) -> DataFrame:
@@ -142,17 +153,23 @@ def shuffled(frame: DataFrame, job: Job, parts: int) -> Made:
         wanted = wanted.repartitionById(parts, PART).sortWithinPartitions(PART, OFFSET)
 
     def body(batches: Iterator[Any]) -> Iterator[Any]:
-        yield from pack(run_part(job, _task()[0], batches))
+        part = _context().partitionId()
+        for parcel in pack(run_part(job, part, batches)):
+            yield pa.RecordBatch.from_pylist([parcel._asdict()], schema=_PARCEL)
 
-    return unpack(wanted.mapInArrow(body, from_arrow_schema(PACKED)).toArrow())
+    packed = wanted.mapInArrow(body, from_arrow_schema(_PARCEL)).toArrow()
+    return unpack(Parcel(**row) for row in packed.to_pylist())
 
 
-def _task() -> tuple[int, int]:
-    """Which partition it is, and a number no other attempt at it has."""
+def _context() -> Any:
     from pyspark import TaskContext
 
-    context = TaskContext.get()
-    return (context.partitionId(), context.taskAttemptId()) if context else (0, 0)
+    return TaskContext.get()
+
+
+def _attempt() -> int:
+    """A number that no other attempt at a task has."""
+    return int(_context().taskAttemptId())
 
 
 def expressed(frame: DataFrame, job: Job, projections: Sequence[Projection]) -> Made:
