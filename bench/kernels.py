@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bench import kernel_memory, siddhi
 from bench.siddhi import classpath
 from edgewise.engines.kernel import compile_kernel
@@ -28,7 +30,7 @@ from edgewise.engines.kernel.api import Run
 from edgewise.lang import compile_app
 from edgewise.plan.fragments import Fragment
 
-__all__ = ["CLAIMS", "HEAD", "Claim", "classpath", "events", "ours", "theirs"]
+__all__ = ["CLAIMS", "HEAD", "Claim", "classpath", "drawn", "events", "ours", "theirs"]
 
 RESULTS = Path(__file__).parent / "results"
 HEAD = "define stream S (k string, v int, t long); "
@@ -93,13 +95,31 @@ CLAIMS = (
 )  # fmt: skip
 
 
+def numbers(count: int) -> Any:
+    """What the peer draws, one after the other: x * 1103515245 + 12345 modulo 2**31, from 7."""
+    steps = min(count, RUN_EVENTS)
+    factor, term = np.empty(steps, np.int64), np.empty(steps, np.int64)
+    a, c = 1, 0
+    for at in range(steps):
+        a, c = a * 1103515245 % 2**31, (c * 1103515245 + 12345) % 2**31
+        factor[at], term[at] = a, c
+    x, found = 7, []
+    for _ in range(0, count, RUN_EVENTS):
+        found.append((factor * x + term) % 2**31)
+        x = int(found[-1][-1])
+    return np.concatenate(found)[:count]
+
+
+def drawn(count: int, distinct: int = 1000) -> tuple[Any, Any]:
+    """The numbers of the events' keys, and their values."""
+    x = numbers(count)
+    return x // 7 % distinct, x // 65536 % 100
+
+
 def events(count: int, distinct: int = 1000, per_ms: int = 1) -> list[Run]:
     """The peer's events, as runs of columns."""
-    x, keys, values = 7, [], []
-    for _ in range(count):
-        x = (x * 1103515245 + 12345) & 0x7FFFFFFF
-        keys.append(f"k{x // 7 % distinct}")
-        values.append(x // 65536 % 100)
+    drawn_keys, drawn_values = drawn(count, distinct)
+    keys, values = [f"k{n}" for n in drawn_keys.tolist()], drawn_values.tolist()
     runs = []
     for low in range(0, count, RUN_EVENTS):
         high = min(low + RUN_EVENTS, count)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -27,7 +28,6 @@ from bench import kernels
 from bench.spark_floor import floors
 from bench.spark_peers import PATTERN, SEQUENCE, by_key, tumbling, warm_rate
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
-from edgewise.event.arrow import record_batch
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 
@@ -68,14 +68,19 @@ def fill(path: Path, source: str, count: int, keys: int = 1000) -> Any:
     """A log of the events the peers get; answers what is in it."""
     schema = compile_app(source).app.inputs[0].schema
     writer = SegmentWriter.open(path, schema)
-    batches = []
-    for run in kernels.events(count, keys):
-        ts, columns = list(run.ts), [list(c) for c in run.columns]
-        rows = record_batch(writer.schema, ts, ts, [0] * len(ts), columns)
-        writer.append(rows)
-        batches.append(rows)
+    drawn, values = kernels.drawn(count, keys)
+    names = pa.array([f"k{n}" for n in range(keys)])
+    moments = np.arange(1, count + 1)
+    columns: tuple[Any, ...] = (
+        moments, moments, np.zeros(count, np.int8),
+        pa.DictionaryArray.from_arrays(pa.array(drawn), names).cast(pa.string()),
+        values.astype(np.int32), moments - 1,
+    )  # fmt: skip
+    table = pa.Table.from_arrays([pa.array(c) for c in columns], schema=writer.schema)
+    for batch in table.to_batches(kernels.RUN_EVENTS):
+        writer.append(batch)
     writer.close()
-    return pa.Table.from_batches(batches)
+    return table
 
 
 @contextmanager

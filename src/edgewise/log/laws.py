@@ -16,7 +16,8 @@ import pyarrow as pa
 from edgewise.errors import LogError, LogLocked, OutOfRange
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.schema import Schema
-from edgewise.log.api import CLOCK_NONE, Appended, LogConfig, LogReader, LogWriter
+from edgewise.log.api import CLOCK_NONE, Appended, LogConfig, LogReader, LogWriter, PartsWriter
+from edgewise.log.rows import parts_of
 
 SCHEMA = Schema.of("S", k="string", i="int", n="long", f="float", d="double", b="bool", o="object")
 _ARROW = to_arrow(SCHEMA)
@@ -207,6 +208,20 @@ def a_large_append_is_cut_into_batches(home: Home) -> None:
     assert [b.rows.num_rows for b in reader.read(0, 35)] == [10, 10, 10, 5]
 
 
+def parts_are_appended_as_rows_are(home: Home) -> None:
+    writer = home.writer(SCHEMA)
+    if not isinstance(writer, PartsWriter):
+        return
+    parts = parts_of(rows_of([5, 1, 9, 2, 2]), _ARROW, 3)
+    for _ in range(2):  # the second time it is known
+        done = writer.append_parts(parts, producer="p", sequence=7)
+        assert (done.first, done.end) == (0, 5)
+    writer.append(rows_of([3]))
+    reader = home.reader()
+    assert everything(reader).column("_ts").to_pylist() == [5, 1, 9, 2, 2, 3]
+    assert [reader.clock(at) for at in (3, 6)] == [9, 9]
+
+
 def waiting_ends_when_the_head_moves(home: Home) -> None:
     writer = home.writer(SCHEMA)
     writer.append(rows_of([1]))
@@ -304,6 +319,7 @@ LAWS: tuple[Callable[[Home], None], ...] = (
     a_closed_writer_refuses,
     another_schema_is_refused_by_name,
     a_large_append_is_cut_into_batches,
+    parts_are_appended_as_rows_are,
     waiting_ends_when_the_head_moves,
     concurrent_appends_are_all_there_in_order,
     replay_equals_what_was_tailed,
