@@ -56,6 +56,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--sizes", type=int, nargs="*", default=[], help="bytes, of the ramp")
     parser.add_argument("--clients", type=int, nargs="*", default=[], help="steps of the ramp")
     parser.add_argument("--seconds", type=float, default=0.0, help="of each step of the ramp")
+    parser.add_argument("--turns", type=int, default=0, help="of each server in a step")
     args = parser.parse_args(argv)
     print(f"   {len(os.sched_getaffinity(0))} processors, load {os.getloadavg()[0]:.1f}")
     parts: dict[str, Callable[[], None]] = {
@@ -188,8 +189,9 @@ def ours_conflated() -> Peer:
 def ramp(args: argparse.Namespace) -> None:
     quick, processes = args.quick, args.processes
     sizes = args.sizes or ([125] if quick else [125, 1000, 2000])
-    clients = args.clients or ([50, 200, 500, 1000] if quick else [50, 200, 500, 1000, 2000, 3000])
-    seconds = args.seconds or (2.0 if quick else 3.0)
+    clients = args.clients or ([50, 200, 1000] if quick else [200, 1000, 2000, 3000, 5000])
+    seconds = args.seconds or 2.0
+    turns = args.turns or (1 if quick else 3)
 
     def ours_many() -> Peer:
         return edge_peers.edge("off", processes)[0]
@@ -198,17 +200,19 @@ def ramp(args: argparse.Namespace) -> None:
     for size in sizes:
         print(f"   ramp, {RATE} messages/s to each client, {size} B")
         print(
+            f"   servers take {turns} turns of {seconds:g} s in each step; the median turn is told"
+        )
+        print(
             "   server              clients   due/s  delivered/s  age p50   p99 ms  max/min  lost"
-            "  payload/wire  cpu us"
+            "  payload/wire  cpu us   delivered/s of all turns"
         )
         with running(*starts) as peers:
             crowds = [Crowd(peer) for peer in peers]
             steps: dict[str, list[Step]] = {peer.name: [] for peer in peers}
             for total in clients:
-                for crowd in crowds:
-                    mine = steps[crowd.peer.name]
-                    if crowd.peer.name in OURS or not _done(mine):
-                        mine.append(_step(crowd, total, size, seconds))
+                going = [c for c in crowds if c.peer.name in OURS or not _done(steps[c.peer.name])]
+                for crowd, step in _turns(going, total, size, seconds, turns):
+                    steps[crowd.peer.name].append(step)
             for crowd in crowds:
                 crowd.close()
         _sum_up(steps, size)
@@ -219,16 +223,27 @@ def _done(steps: list[Step]) -> bool:
     return len(steps) > 1 and all(step.saturated for step in steps[-2:])
 
 
-def _step(crowd: Crowd, total: int, size: int, seconds: float) -> Step:
-    crowd.grow(total)
-    step = crowd.run(RATE, size, seconds)
-    print(
-        f"   {crowd.peer.name:20}{step.clients:7}{step.expected_per_s:8.0f}"
-        f"{step.delivered_per_s:13.0f}{step.age_p50_ms:9.1f}{step.age_p99_ms:9.1f}"
-        f"{step.spread:9.2f}{step.lost:6}{step.payload_share:12.1%}{step.cpu_us:10.1f}",
-        flush=True,
-    )
-    return step
+def _turns(
+    crowds: list[Crowd], total: int, size: int, seconds: float, turns: int
+) -> Iterator[tuple[Crowd, Step]]:
+    """One step of all servers in turn; of each the turn in the middle by what was delivered."""
+    for crowd in crowds:
+        crowd.grow(total)
+    done: list[list[Step]] = [[] for _ in crowds]
+    for _ in range(turns):
+        for crowd, mine in zip(crowds, done, strict=True):
+            mine.append(crowd.run(RATE, size, seconds))
+    for crowd, mine in zip(crowds, done, strict=True):
+        mine.sort(key=lambda step: step.delivered_per_s)
+        step = mine[len(mine) // 2]
+        print(
+            f"   {crowd.peer.name:20}{step.clients:7}{step.expected_per_s:8.0f}"
+            f"{step.delivered_per_s:13.0f}{step.age_p50_ms:9.1f}{step.age_p99_ms:9.1f}"
+            f"{step.spread:9.2f}{step.lost:6}{step.payload_share:12.1%}{step.cpu_us:10.1f}"
+            f"   {mine[0].delivered_per_s:.0f} - {mine[-1].delivered_per_s:.0f}",
+            flush=True,
+        )
+        yield crowd, step
 
 
 def _sum_up(steps: dict[str, list[Step]], size: int) -> None:

@@ -98,33 +98,47 @@ def wire_share(peer: Peer, size: int, messages: int) -> float:
     return messages * size / total
 
 
+_buffer = bytearray(CHUNK)  # of all clients, one after another
+_room = memoryview(_buffer)
+
+
 @dataclass
 class Client:
+    """Looks only where a mark can be: clients must not be what limits a server."""
+
     sock: socket.socket
+    payload: int = len(MARK)  # bytes from one mark on in which there is no other
     messages: int = 0
     size: int = 0
-    tail: bytes = b""
     lost: bool = False
     ages: list[float] = field(default_factory=list)
+    _tail: bytes = b""  # perhaps the first bytes of a mark
+    _skip: int = 0  # bytes to come of a message that was counted
 
     def read(self) -> None:
+        start = len(self._tail)
+        _buffer[:start] = self._tail
         try:
-            data = self.sock.recv(CHUNK)
+            end = start + self.sock.recv_into(_room[start:])
         except BlockingIOError:
             return
         except ConnectionResetError:
-            data = b""
-        if not data:
+            end = start
+        if end == start:
             self.lost = True
             return
-        self.size += len(data)
-        text = self.tail + data
-        self.messages += text.count(MARK)
-        last = text.rfind(MARK)
-        digits = text[last + len(MARK) : last + len(MARK) + DIGITS]
+        self.size += end - start
+        last, after = -1, self._skip
+        at = _buffer.find(MARK, after, end)
+        while at >= 0:
+            self.messages += 1
+            last, after = at, at + self.payload
+            at = _buffer.find(MARK, after, end)
+        digits = _buffer[last + len(MARK) : min(end, last + len(MARK) + DIGITS)]
         if last >= 0 and len(digits) == DIGITS:
             self.ages.append((now_us() - int(digits)) / 1000)
-        self.tail = text[-(len(MARK) - 1) :]
+        self._skip = max(0, after - end)
+        self._tail = bytes(_buffer[max(after, end - len(MARK) + 1) : end])
 
 
 @dataclass(frozen=True)
@@ -172,7 +186,7 @@ class Crowd:
     def run(self, per_s: int, size: int, seconds: float) -> Step:
         self._spin(SETTLE_S, 0, size)
         for client in self.clients:
-            client.messages, client.size, client.ages = 0, 0, []
+            client.messages, client.size, client.ages, client.payload = 0, 0, [], size
         start, cpu = time.monotonic(), self._cpu_s()
         sent = self._spin(seconds, per_s, size)
         took, cpu = time.monotonic() - start, self._cpu_s() - cpu
