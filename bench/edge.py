@@ -2,9 +2,9 @@
 
 Models: ping-pong; a ramp of clients at 100 messages/s each, unconflated and conflated; bytes on
 the wire; one client on 0.5 Mbit/s under a flood; idle sessions. Peers run in the same run, turn by
-turn: Centrifugo (JSON, as browsers use it), Mosquitto over WebSocket, and a bare picows echo as
-the limit of the machine. All servers and all clients share the same processors. Charts go to
-bench/results/*.svg.
+turn: Centrifugo (JSON, as browsers use it), Mosquitto over WebSocket, and a bare picows echo and a
+look at the clock as limits of the machine. All servers and all clients share the same processors.
+Charts go to bench/results/*.svg.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bench import edge_peers
 from bench.chart import lines_svg
 from bench.edge_load import (
     QUANTILES,
+    Clock,
     Crowd,
     Pinger,
     Step,
@@ -118,7 +119,11 @@ def ping(quick: bool) -> None:
     """Publish to one's own subscription and wait; the servers take turns."""
     rounds = (2_000 if quick else 20_000) // TURNS
     print(f"   ping-pong, publish to own subscription, {TURNS} turns of {rounds}, microseconds")
-    print("   client on one processor, all servers on another; no collection in the client")
+    print("   client on one processor, all servers on another; no collection in the client;")
+    print(
+        "   the clock alone: a thread that looks at it for one bare round trip, what is longer is"
+    )
+    print("   the machine's")
     print(
         "   server        bytes      min      p50      p99   p99.9   p99.99      max"
         "   p50 / bare echo (turns)"
@@ -126,20 +131,21 @@ def ping(quick: bool) -> None:
     starts = (edge_peers.echo, ours, edge_peers.centrifugo, edge_peers.mosquitto)
     with apart(*starts) as peers:
         for size in SIZES:
-            pingers = [Pinger(peer, size) for peer in peers]
-            turns: list[list[list[float]]] = [[] for _ in peers]
-            for pinger in pingers:
-                pinger.run(rounds // 2)
+            pingers: list[Pinger | Clock] = [Pinger(peer, size) for peer in peers]
+            warm = [pinger.run(rounds // 2) for pinger in pingers]
+            pingers.append(Clock(quantile(warm[0], 0.5)))
+            turns: list[list[list[float]]] = [[] for _ in pingers]
             for _ in range(TURNS):
                 for pinger, mine in zip(pingers, turns, strict=True):
                     mine.append(pinger.run(rounds))
             limits = [quantile(t, 0.5) for t in turns[0]]
-            for peer, mine in zip(peers, turns, strict=True):
+            names = [*(peer.name for peer in peers), "clock alone"]
+            for name, mine in zip(names, turns, strict=True):
                 every = [t for turn in mine for t in turn]
                 pairs = zip(mine, limits, strict=True)
                 ratios = [quantile(turn, 0.5) / limit for turn, limit in pairs]
                 print(
-                    f"   {peer.name:12}{size:7}{min(every):9.0f}{quantile(every, 0.5):9.0f}"
+                    f"   {name:12}{size:7}{min(every):9.0f}{quantile(every, 0.5):9.0f}"
                     f"{quantile(every, 0.99):9.0f}{quantile(every, 0.999):8.0f}"
                     f"{quantile(every, 0.9999):9.0f}{max(every):9.0f}"
                     f"{quantile(ratios, 0.5):10.2f}   ({min(ratios):.2f} - {max(ratios):.2f})",

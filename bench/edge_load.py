@@ -79,6 +79,27 @@ class Pinger:
         self._sock.close()
 
 
+class Clock:
+    """No server: looks at the clock for as long as a round trip takes. Whatever took longer was
+    the machine's, and no server on it can do better.
+    """
+
+    def __init__(self, trip_us: float) -> None:
+        self._trip_ns = int(trip_us * 1000)
+
+    def run(self, rounds: int) -> list[float]:
+        out = []
+        for _ in range(rounds):
+            start = now = time.perf_counter_ns()
+            while now - start < self._trip_ns:
+                now = time.perf_counter_ns()
+            out.append((now - start) / 1000)
+        return out
+
+    def close(self) -> None:
+        pass
+
+
 def wire_share(peer: Peer, size: int, messages: int) -> float:
     """The payload's share of what a subscriber receives while `messages` are published."""
     publisher, sock = peer.connect(), subscriber(peer)
