@@ -146,7 +146,11 @@ def _edge_config() -> Any:
     from edgewise.edge.config import EdgeConfig
 
     return EdgeConfig(
-        queue_max=100_000, sessions_max=20_000, connections_max=20_000, idle_ms=3_600_000
+        queue_max=100_000,
+        sessions_max=20_000,
+        connections_max=20_000,
+        address_connections_max=20_000,
+        idle_ms=3_600_000,
     )
 
 

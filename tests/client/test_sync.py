@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from edgewise.client.sync import connect
-from edgewise.edge.server import Edge, Publication
+from edgewise.edge.puts import Publication
+from edgewise.edge.server import Edge
 from edgewise.errors import ProtocolError
 
 WAIT_S = 10

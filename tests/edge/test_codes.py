@@ -120,7 +120,7 @@ async def lost(edge):
         asked = asyncio.create_task(client.request("slow", 1))
         while not edge.sessions:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        for connection in list(edge._open):
+        for connection in edge.arrivals:
             connection._transport.abort()
         with pytest.raises(ProtocolError) as ended:
             await asked

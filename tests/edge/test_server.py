@@ -18,7 +18,8 @@ from websockets.asyncio.client import connect
 
 from edgewise.edge import reports, rounds, server
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.server import Edge, Publication
+from edgewise.edge.puts import Publication
+from edgewise.edge.server import Edge
 from edgewise.edge.topics import Policy
 from edgewise.edge.transports.emulated import PollCarrier
 from edgewise.errors import ProtocolError, SetupError

@@ -10,7 +10,8 @@ from tests.integration.pipe import Pipe
 from tests.integration.program import ROOT
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.server import Edge, Publication
+from edgewise.edge.puts import Publication
+from edgewise.edge.server import Edge
 from edgewise.edge.topics import Policy
 from edgewise.edge.transports.http import problem
 

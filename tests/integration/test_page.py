@@ -10,7 +10,8 @@ from tests.integration.program import ROOT
 from tests.integration.sleeper import asleep
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.server import Edge, Publication
+from edgewise.edge.puts import Publication
+from edgewise.edge.server import Edge
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

@@ -23,6 +23,7 @@ class EdgeConfig:
     principal_sessions_max: int = 1_000  # per principal whose token does not say
     sessions_max: int = 10_000
     connections_max: int = 12_000
+    address_connections_max: int = 6_000  # of one address; behind a proxy all come from its own
     subscriptions_max: int = 256  # per session
     session_topics_max: int = 100_000  # topics selected by one session
     topics_max: int = 1_000_000

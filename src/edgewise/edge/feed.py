@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from edgewise.edge.server import Edge, Publication
+from edgewise.edge.puts import Publication
+from edgewise.edge.server import Edge
 from edgewise.edge.sink import TopicSink, demand_attributes
 from edgewise.errors import EdgewiseError
 from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, from_arrow

@@ -1,4 +1,4 @@
-"""What a client publishes becomes a topic's value. Pure: time is an argument.
+"""What a feed or a client publishes becomes a topic's value. Pure: time is an argument.
 
 The topic decides: its kind, its epoch, its next offset. Where several edges share a port the first
 of them puts (`siblings`), and the others repeat what it `Told`.
@@ -7,6 +7,7 @@ of them puts (`siblings`), and the others repeat what it `Told`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
@@ -32,6 +33,40 @@ class Told(Struct, array_like=True, frozen=True, gc=False):
     epoch: int
     to: int
     at_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """One value on its way to a topic."""
+
+    path: str
+    value: Any
+    offset: int
+    at_us: int
+    epoch: int = 0
+    policy: Policy | None = None
+    key: str = ""  # the row of a table topic
+    remove: bool = False
+    whole_from: int = -1  # offset from which this source's history is complete
+
+
+def bring(fanout: Fanout, publication: Publication, now_us: int) -> None:
+    """What a feed brings; ProtocolError when it has no place in the tree."""
+    p = publication
+    if p.remove:
+        fanout.remove(p.path)
+    else:
+        fanout.publish(
+            p.path,
+            p.value,
+            now_us=now_us,
+            offset=p.offset,
+            at_us=p.at_us,
+            epoch=p.epoch,
+            policy=p.policy,
+            key=p.key,
+            whole_from=p.whole_from,
+        )
 
 
 def put(fanout: Fanout, frame: frames.Publish, now_us: int) -> None:

@@ -14,11 +14,12 @@ import secrets
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
 from edgewise.edge.answers import Answer, Handler
+from edgewise.edge.arrivals import Arrivals
 from edgewise.edge.awake import Awake
 from edgewise.edge.calls import Calls
 from edgewise.edge.config import EdgeConfig
@@ -27,7 +28,7 @@ from edgewise.edge.encode import shown
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate, demand_authentication
 from edgewise.edge.merge import Merge
-from edgewise.edge.puts import Told, gone, put, told
+from edgewise.edge.puts import Publication, Told, bring, gone, put, told
 from edgewise.edge.reports import Reports
 from edgewise.edge.rounds import Rounds, now_us
 from edgewise.edge.routes import Routes, Stats
@@ -47,21 +48,6 @@ _log = logging.getLogger("edgewise.edge")
 Carrier = Connection | PollCarrier
 SESSIONS_TOLD_MAX = 200
 SWEEP_SLICE = 256  # connections looked at in one turn of the loop
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """One value on its way to a topic."""
-
-    path: str
-    value: Any
-    offset: int
-    at_us: int
-    epoch: int = 0
-    policy: Policy | None = None
-    key: str = ""  # the row of a table topic
-    remove: bool = False
-    whole_from: int = -1  # offset from which this source's history is complete
 
 
 class Edge:
@@ -87,7 +73,8 @@ class Edge:
         self._awake = Awake()
         self.spoke = self._awake.spoke
         self._by_name: dict[str, Carrier] = {}
-        self._open: set[Connection] = set()
+        self.arrivals = Arrivals(self.config)
+        self.joined = self.arrivals.joined
         self._polls: set[PollCarrier] = set()
         self._calls = Calls(self.flush_soon)
         self._routes = Routes(
@@ -156,7 +143,7 @@ class Edge:
             self._server.close()
         for carrier in [*self.carriers.values()]:
             carrier.goodbye(Code.SHUTDOWN)
-        for connection in list(self._open):
+        for connection in self.arrivals:
             connection.goodbye(Code.SHUTDOWN)
         self._loop = None
         if self._server is not None:
@@ -247,7 +234,7 @@ class Edge:
     def stats(self) -> Stats:
         stats = replace(
             self._totals,
-            connections=len(self._open),
+            connections=len(self.arrivals),
             sessions=len(self.carriers),
             topics=len(self.fanout.tree),
             published=self.fanout.published,
@@ -262,32 +249,17 @@ class Edge:
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()
         try:
-            for p in publications:
-                self._publish_one(p, now)
+            for publication in publications:
+                try:
+                    bring(self.fanout, publication, now)
+                except ProtocolError as error:
+                    # One row that has no topic must not hold up the others.
+                    self._totals.unpublishable += 1
+                    path, why = publication.path[:80], error.reason[:200]
+                    _log.warning("'%s' was not published: %s", path, why)
         finally:
             done.set()
             self.flush_soon()
-
-    def _publish_one(self, p: Publication, now: int) -> None:
-        try:
-            if p.remove:
-                self.fanout.remove(p.path)
-            else:
-                self.fanout.publish(
-                    p.path,
-                    p.value,
-                    now_us=now,
-                    offset=p.offset,
-                    at_us=p.at_us,
-                    epoch=p.epoch,
-                    policy=p.policy,
-                    key=p.key,
-                    whole_from=p.whole_from,
-                )
-        except ProtocolError as error:
-            # One row that has no topic must not hold up the others.
-            self._totals.unpublishable += 1
-            _log.warning("'%s' was not published: %s", p.path[:80], error.reason[:200])
 
     def _sweep_later(self) -> None:
         if self._loop is not None:
@@ -298,7 +270,7 @@ class Edge:
         self.fanout.sweep(now)
         self.gate.look()
         self._reports.tell(now)
-        self._sweep_on(iter([*self._open, *self._polls]))
+        self._sweep_on(iter([*self.arrivals, *self._polls]))
 
     def _sweep_on(self, carriers: Iterator[Carrier]) -> None:
         """In slices: nobody waits for a look at ten thousand others."""
@@ -323,12 +295,8 @@ class Edge:
     def aged(self, group: str, age_us: int) -> None:
         self.telemetry.age(group, age_us)
 
-    def joined(self, connection: Connection) -> bool:
-        self._open.add(connection)
-        return len(self._open) <= self.config.connections_max
-
     def left(self, connection: Connection) -> None:
-        self._open.discard(connection)
+        self.arrivals.left(connection)
         self._end(connection)
         if isinstance(connection.waits_for, PollCarrier):
             connection.waits_for.abandoned(connection)

@@ -52,8 +52,8 @@ class Host:
     def now_us(self):
         return self.clock
 
-    def joined(self, _connection):
-        return True
+    def joined(self, _connection, _address):
+        return ""
 
     def left(self, connection):
         self.gone = connection

@@ -34,7 +34,7 @@ class Host(Protocol):
     now_us: Callable[[], int]
     pack: Packer
 
-    def joined(self, connection: Connection) -> bool: ...
+    def joined(self, connection: Connection, address: str) -> str: ...
     def left(self, connection: Connection) -> None: ...
     def open_session(self, carrier: Connection) -> Session | None: ...
     def request(self, connection: Connection, request: Request) -> None: ...
@@ -77,8 +77,10 @@ class Connection(asyncio.Protocol):
         if sock is not None and sock.family in {socket.AF_INET, socket.AF_INET6}:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, self._config.notsent_lowat)
-        if not self._host.joined(self):
-            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections"))
+        address, *_ = transport.get_extra_info("peername") or ("",)
+        refused = self._host.joined(self, str(address))
+        if refused:
+            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
 
     def connection_lost(self, _exc: Exception | None) -> None:
         if self._later is not None:

@@ -1,0 +1,221 @@
+"""One client that opens ten thousand sessions, wants everything and reads nothing: how far the
+limits let it, what that costs, and what somebody else on the same edge notices.
+"""
+
+import asyncio
+import contextlib
+import multiprocessing
+import re
+import resource
+import socket
+import time
+from pathlib import Path
+
+import jwt
+import pytest
+from tests.edge.test_gate import SECRET
+from websockets.sync.client import connect
+
+from edgewise.edge.config import EdgeConfig
+from edgewise.edge.gate import JwtVerifier
+from edgewise.edge.server import Edge
+from edgewise.edge.topics import Policy
+from edgewise.wire import codec, frames
+from edgewise.wire.codes import Code
+from edgewise.wire.frames import TopicKind
+from edgewise.wire.view import Update, View
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+SESSIONS = 10_000
+TOPICS, VALUE_BYTES, ROUND_S = 20, 1000, 0.05
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+def serve(pipe, limits):
+    """An edge whose topics change all the time, in a process of its own."""
+
+    async def main():
+        edge = Edge(EdgeConfig(verifier=JwtVerifier(SECRET), **limits))
+        pipe.send(await edge.start())
+        number = 0
+        while True:
+            if pipe.poll():
+                if pipe.recv() == "stop":
+                    break
+                pipe.send((edge.stats.sessions, edge.stats.refused))
+            number += 1
+            for topic in range(TOPICS):
+                # Half of them may not be conflated: there a client that does not read is paused.
+                conflate = "off" if topic % 2 else "replace"
+                edge.publish(
+                    f"t/{topic}",
+                    bytes(VALUE_BYTES),
+                    offset=number,
+                    at_us=edge.now_us(),
+                    policy=Policy(kind=TopicKind.BLOB, conflate=conflate),
+                )
+            await asyncio.sleep(ROUND_S)
+        await edge.stop()
+
+    asyncio.run(main())
+
+
+class Served:
+    def __init__(self, pid, port, pipe):
+        self.pid, self.port, self.pipe = pid, port, pipe
+
+    def sessions(self):
+        """How many there are, and how many were refused for want of room."""
+        self.pipe.send("stats")
+        return self.pipe.recv()
+
+    def kib(self):
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+
+@pytest.fixture
+def served():
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < 2 * SESSIONS:
+        pytest.skip(f"a process may open {most} files here; this needs {2 * SESSIONS}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    context = multiprocessing.get_context("spawn")
+    with contextlib.ExitStack() as ends:
+
+        def start(**limits):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=serve, args=(theirs, limits), daemon=True)
+            process.start()
+            ends.callback(process.join)
+            ends.callback(ours.send, "stop")
+            return Served(process.pid, ours.recv(), ours)
+
+        yield start
+
+
+def token(name):
+    claims = {"sub": name, "read": ["#"], "exp": int(time.time()) + 600}
+    return jwt.encode(claims, SECRET, "HS256")
+
+
+def ws(frame):
+    data = codec.encode(frame)
+    size = len(data)
+    short = bytes([0x82, 0x80 | size]) if size < 126 else b"\x82\xfe" + size.to_bytes(2, "big")
+    return short + b"\0\0\0\0" + data
+
+
+GREEDY = UPGRADE + b"".join(
+    map(
+        ws,
+        [
+            frames.Hello(1, frames.HelloOptions(token=token("greedy"))),
+            *(frames.Subscribe(i, selector) for i, selector in enumerate(["#", "t/#", "t/+"])),
+        ],
+    )
+)
+
+
+def open_many(port, said, leaving):
+    """Sockets that say it and read nothing."""
+    socks = []
+    for _ in range(SESSIONS):
+        sock = leaving.enter_context(socket.socket())
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        sock.connect(("127.0.0.1", port))
+        with contextlib.suppress(ConnectionError):  # turned away already
+            sock.sendall(said)
+        socks.append(sock)
+    return socks
+
+
+class Witness:
+    """A client with manners, from another address."""
+
+    def __init__(self, port, leaving):
+        sock = leaving.enter_context(socket.socket())
+        sock.bind(("127.0.0.2", 0))
+        sock.connect(("127.0.0.1", port))
+        self.socket = leaving.enter_context(connect("ws://h/ws", sock=sock, max_size=None))
+        self.view = View()
+        hello = frames.Hello(1, frames.HelloOptions(token=token("witness")))
+        for frame in (hello, frames.Subscribe(1, "t/0")):
+            self.socket.send(codec.encode(frame))
+
+    def ages_s(self, seconds):
+        """Of each update that comes from now on."""
+        end, ages = time.time() + seconds, []
+        while (now := time.time()) < end:
+            event = self.view.take(codec.decode_from_server(self.socket.recv(timeout=10)))
+            if isinstance(event, Update) and event.meta.at_us > (end - seconds) * 1e6:
+                ages.append(now - event.meta.at_us / 1e6)
+        return ages
+
+
+def last_words(sock):
+    """All that a socket holds."""
+    sock.settimeout(10)
+    words = b""
+    with contextlib.suppress(ConnectionError):
+        while part := sock.recv(65536):
+            words += part
+    return words
+
+
+def unhurried(ages):
+    return len(ages) > 20 and sorted(ages)[len(ages) // 2] < 0.5
+
+
+def test_a_principal_gets_its_sessions_and_no_more(served):
+    edge = served()
+    with contextlib.ExitStack() as leaving:
+        witness = Witness(edge.port, leaving)
+        before_kib = edge.kib()
+        socks = open_many(edge.port, GREEDY, leaving)
+        assert unhurried(witness.ages_s(3))
+        limit = EdgeConfig().principal_sessions_max
+        assert edge.sessions()[0] == limit + 1
+        assert edge.kib() - before_kib < limit * 64
+        # Some hear instead that the edge is busy.
+        told = int(Code.TOO_MANY_SESSIONS).to_bytes(2, "big")
+        assert any(told in last_words(sock) for sock in socks[-100:])
+
+
+def test_an_address_gets_its_connections_and_no_more(served):
+    edge = served()
+    with contextlib.ExitStack() as leaving:
+        witness = Witness(edge.port, leaving)
+        before_kib = edge.kib()
+        socks = open_many(edge.port, UPGRADE, leaving)  # and never a HELLO
+        assert unhurried(witness.ages_s(3))
+        limit = EdgeConfig().address_connections_max
+        assert edge.sessions()[0] <= limit + 1
+        assert edge.kib() - before_kib < limit * 32
+        assert b"too many connections from 127.0.0.1" in last_words(socks[-1])
+        witness.ages_s(EdgeConfig().handshake_ms / 1000)
+        assert edge.sessions()[0] == 1  # who does not say HELLO goes
+
+
+def test_ten_thousand_that_are_let_in_cost_bounded_memory_and_others_feel_nothing(served):
+    many = 2 * SESSIONS
+    edge = served(principal_sessions_max=many, address_connections_max=many, connections_max=many)
+    with contextlib.ExitStack() as leaving:
+        witness = Witness(edge.port, leaving)
+        before_kib = edge.kib()
+        open_many(edge.port, GREEDY, leaving)
+        witness.ages_s(3)
+        first_kib = edge.kib()
+        ages = witness.ages_s(5)
+        sessions, refused = edge.sessions()
+        later_kib = edge.kib()
+        print(f"{sessions} sessions, {refused} refused, KiB {before_kib} {first_kib} {later_kib}")
+        assert unhurried(ages)
+        assert SESSIONS / 2 < sessions <= SESSIONS
+        assert sessions + refused == SESSIONS + 1
+        assert later_kib - before_kib < sessions * 64
+        assert later_kib - first_kib < 32 * 1024
