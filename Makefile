@@ -6,7 +6,9 @@ STAMP := $(VENV)/.installed
 ENGINE ?= embedded
 CASES ?= ../shared/conformance/siddhi_cases.json
 
-.PHONY: demo test test-integration faults check format bench conformance clean java
+.PHONY: install demo test test-integration faults check format bench conformance clean java
+
+install: java $(STAMP)
 
 demo: java $(STAMP)
 	@exec $(BIN)/edgewise demo $(ARGS)

@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import os
 from functools import partial
 
 import pytest
@@ -8,6 +9,9 @@ from tests.golden import check, check_block
 
 settings.register_profile("edgewise", deadline=None)  # speed is for bench/, not for tests
 settings.load_profile("edgewise")
+# A Spark of a test lives for seconds: the second compiler pays off after minutes, and without it
+# a start takes half the processor time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_addoption(parser):

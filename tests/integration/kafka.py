@@ -49,6 +49,9 @@ class KafkaBroker:
             "group.initial.rebalance.delay.ms=0\n"
             "group.min.session.timeout.ms=1000\n"
             "log.cleaner.dedupe.buffer.size=4000000\n"
+            # A killed broker is let in again when its old session is over: 9 s, if unsaid.
+            "broker.session.timeout.ms=2000\n"
+            "broker.heartbeat.interval.ms=200\n"
         )
         cluster = uuid.UUID(int=7).hex[:22]
         self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self._config)
@@ -67,7 +70,13 @@ class KafkaBroker:
             self._process = subprocess.Popen(
                 self._command("kafka.Kafka", self._config), stdout=log, stderr=log
             )
-        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+        admin = AdminClient(
+            {
+                "bootstrap.servers": self.address,
+                "log_level": 0,
+                "reconnect.backoff.max.ms": 100,
+            }
+        )
         deadline = time.monotonic() + START_S_MAX
         while time.monotonic() < deadline:
             try:

@@ -20,12 +20,22 @@ COUNTS = """Object.fromEntries([...document.querySelectorAll('#alerts tbody tr[d
     .map((row) => [row.dataset.topic, row.querySelector('.count').textContent]))"""
 
 
+def stops_in_five_seconds(program, home):
+    program.ctrl_c()
+    assert program.all_gone_after_s(STOP_S_MAX + 5) < STOP_S_MAX, program.said
+    assert program.process.wait() in {0, 130}, program.said
+    assert "Traceback" not in program.said
+    assert list(home.glob("edgewise*")) == [], "its data directory is still there"
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """One demo for all tests that only look."""
-    with Program.start(*DEMO, home=tmp_path_factory.mktemp("demo")) as program:
+    """One demo for all tests that only look; when they have, Ctrl-C ends it as promised."""
+    home = tmp_path_factory.mktemp("demo")
+    with Program.start(*DEMO, home=home) as program:
         program.url = program.wait_for_line(PAGE_LINE, START_S_MAX).group(1)
         yield program
+        stops_in_five_seconds(program, home)
 
 
 @pytest.fixture
@@ -95,15 +105,10 @@ def test_the_terminal_says_what_is_happening_step_by_step_with_elapsed_time(demo
     assert len(steps) >= 4, demo.said
 
 
-@pytest.mark.parametrize("when", ["serving", "starting"])
-def test_ctrl_c_stops_everything_in_five_seconds(tmp_path, when):
+def test_ctrl_c_while_it_starts_stops_everything_in_five_seconds(tmp_path):
     with Program.start(*DEMO, home=tmp_path) as program:
-        program.wait_for_line(PAGE_LINE if when == "serving" else "JVM", START_S_MAX)
-        program.ctrl_c()
-        assert program.all_gone_after_s(STOP_S_MAX + 5) < STOP_S_MAX, program.said
-        assert program.process.wait() in {0, 130}, program.said
-        assert "Traceback" not in program.said
-    assert list(tmp_path.glob("edgewise*")) == [], "its data directory is still there"
+        program.wait_for_line("JVM", START_S_MAX)
+        stops_in_five_seconds(program, tmp_path)
 
 
 def test_kill_9_leaves_no_process_behind_either(tmp_path):

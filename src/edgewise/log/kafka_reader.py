@@ -66,6 +66,7 @@ class Topic:
             }
         )
         self._at = -1
+        self._acquainted = False
         self.doubtful = -1  # the record that was looked at last
 
     def range(self) -> tuple[int, int]:
@@ -74,6 +75,7 @@ class Topic:
         low, high = self._ask(
             lambda: self._consumer.get_watermark_offsets(place, timeout=REQUEST_S)
         )
+        self._acquainted = True
         return int(low), int(high)
 
     def find(self, offset: int) -> int:
@@ -85,6 +87,8 @@ class Topic:
     def fetch(self, start: int, count: int, timeout_s: float) -> tuple[list[Record], bool]:
         """Up to `count` records from `start` on; True when the end was reached."""
         if self._at != start:
+            if not self._acquainted:  # a client that knows no topic yet looks once a second
+                self.range()
             self._consumer.assign([TopicPartition(self.name, 0, start)])
             self._at = start
         records: list[Record] = []
