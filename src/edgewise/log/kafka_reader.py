@@ -66,7 +66,6 @@ class Topic:
             }
         )
         self._at = -1
-        self._acquainted = False
         self.doubtful = -1  # the record that was looked at last
 
     def range(self) -> tuple[int, int]:
@@ -75,7 +74,6 @@ class Topic:
         low, high = self._ask(
             lambda: self._consumer.get_watermark_offsets(place, timeout=REQUEST_S)
         )
-        self._acquainted = True
         return int(low), int(high)
 
     def find(self, offset: int) -> int:
@@ -87,8 +85,6 @@ class Topic:
     def fetch(self, start: int, count: int, timeout_s: float) -> tuple[list[Record], bool]:
         """Up to `count` records from `start` on; True when the end was reached."""
         if self._at != start:
-            if not self._acquainted:  # a client that knows no topic yet looks once a second
-                self.range()
             self._consumer.assign([TopicPartition(self.name, 0, start)])
             self._at = start
         records: list[Record] = []
@@ -194,6 +190,7 @@ class KafkaReader:
         self._closed = False
         try:
             self._newest = self._first_look()
+            self._bulk.range()  # a client that is told to fetch what it never heard of waits 1 s
             self._schema = self._schema_at(self._newest.checkpoint_at)
         except BaseException:
             self._bulk.close()
