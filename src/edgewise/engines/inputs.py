@@ -127,12 +127,34 @@ class Inputs:
 
         `clock` is the app's time at `start`.
         """
-        batches = [b for s, at in start.items() for b in self.read(s, at, end[s])]
-        table = pa.Table.from_batches(batches, schema=self.schema())
-        if len(start) > 1:
+        if len(self.paths) == 1:
+            [(stream, first)] = start.items()
+            table = self._whole_table(stream, first, end[stream])
+        else:
+            batches = [b for s, at in start.items() for b in self.read(s, at, end[s])]
+            table = pa.Table.from_batches(batches, schema=self.schema())
             table = _merge(table, sum(start.values()), clock)
         alive = pc.not_equal(table.column(KIND), pa.scalar(int(Kind.MARK), pa.int8()))
         return table if pc.all(alive).as_py() else table.filter(alive)
+
+    def _whole_table(self, stream: str, start: int, end: int) -> Any:
+        """The one log: its places are numbered and clocked at once."""
+        batches = list(self.reader(stream).read(start, end))
+        schema = self.schema()
+        if not batches:
+            return schema.empty_table()
+        rows = pa.Table.from_batches([b.rows for b in batches])
+        clock = np.maximum(rows.column(TS).to_numpy(), batches[0].clock_before)
+        own = {
+            OFFSET: np.arange(start, end, dtype=np.int64),
+            CLOCK: np.maximum.accumulate(clock, out=clock),
+            STREAM: np.zeros(end - start, dtype=np.int32),
+        }
+        columns = [
+            pa.array(own[f.name]) if f.name in own else rows.column(f.name.removeprefix("s0_"))
+            for f in schema
+        ]
+        return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _merge(table: Any, first: int, clock: int) -> Any:

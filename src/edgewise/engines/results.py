@@ -100,20 +100,36 @@ def _has_places(table: Any) -> bool:
 
 
 def in_order(table: Any) -> Any:
-    keys = [table.column(name).to_numpy() for name in ORDER]
-    if _ascend(keys):
+    places = table.select(ORDER)
+    if _ascend(places):
         return table
+    keys = [places.column(name).to_numpy() for name in ORDER]
     return table.take(pa.array(np.lexsort(keys[::-1])))
 
 
-def _ascend(keys: list[Any]) -> bool:
-    """Whether rows stand in order already: the first keys decide, the others where those tie."""
+def _ascend(places: Any) -> bool:
+    """Whether rows stand in order already; looked at piece by piece, as they lie."""
+    last: list[Any] = []
+    for batch in places.to_batches():
+        keys = [column.to_numpy() for column in batch.columns]
+        if last and last > [key[0] for key in keys]:
+            return False
+        if len(batch) and not _ascending(keys):
+            return False
+        last = [key[-1] for key in keys]
+    return True
+
+
+def _ascending(keys: list[Any]) -> bool:
+    """The first keys decide, the others where those tie."""
     tied: Any = slice(None)
     for key in keys:
         before, after = key[:-1][tied], key[1:][tied]
         if bool((after < before).any()):
             return False
         equal = np.flatnonzero(after == before)
+        if not len(equal):
+            return True
         tied = equal if isinstance(tied, slice) else tied[equal]
     return True
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from edgewise.engines.asks import asked, kept_rows
-from edgewise.engines.host import Cut, Job
+from edgewise.engines.host import RUN_ROWS, Cut, Job
 from edgewise.engines.inputs import CLOCK, OFFSET, STREAM, Inputs, Offsets
 from edgewise.engines.keyspace import parts_of
 from edgewise.engines.results import ORDER
@@ -76,8 +76,8 @@ def share(table: Any, job: Job, parts: int, part: int) -> list[Any]:
 def _placed(table: Any, place: Any, part: int) -> list[Any]:
     if place is not None:
         table = table.filter(pc.equal(place, pa.scalar(part, pa.int32())))
-    batches: list[Any] = table.to_batches()
-    return batches
+    runs = (table.slice(at, RUN_ROWS) for at in range(0, table.num_rows, RUN_ROWS))
+    return [run.combine_chunks().to_batches()[0] for run in runs]
 
 
 def places(table: Any, job: Job, parts: int) -> Any:
