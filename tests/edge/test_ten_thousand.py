@@ -8,14 +8,17 @@ import multiprocessing
 import re
 import resource
 import socket
+import threading
 import time
 from pathlib import Path
 
 import jwt
 import pytest
+import uvloop
 from tests.edge.test_gate import SECRET
 from websockets.sync.client import connect
 
+from edgewise.edge.collector import calm
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.gate import JwtVerifier
 from edgewise.edge.server import Edge
@@ -29,6 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 SESSIONS = 10_000
 TOPICS, VALUE_BYTES, ROUND_S = 20, 1000, 0.05
+WAIT_S = 60
 UPGRADE = (
     b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -40,13 +44,16 @@ def serve(pipe, limits):
 
     async def main():
         edge = Edge(EdgeConfig(verifier=JwtVerifier(SECRET), **limits))
-        pipe.send(await edge.start())
+        port = await edge.start()
+        calm()
+        pipe.send(port)
         number = 0
         while True:
             if pipe.poll():
                 if pipe.recv() == "stop":
                     break
-                pipe.send((edge.stats.sessions, edge.stats.refused))
+                stats = edge.stats
+                pipe.send((stats.sessions, stats.refused))
             number += 1
             for topic in range(TOPICS):
                 # Half of them may not be conflated: there a client that does not read is paused.
@@ -61,7 +68,7 @@ def serve(pipe, limits):
             await asyncio.sleep(ROUND_S)
         await edge.stop()
 
-    asyncio.run(main())
+    uvloop.run(main())
 
 
 class Served:
@@ -135,26 +142,41 @@ def open_many(port, said, leaving):
 
 
 class Witness:
-    """A client with manners, from another address."""
+    """A client with manners, from another address, that reads all the time."""
 
     def __init__(self, port, leaving):
         sock = leaving.enter_context(socket.socket())
         sock.bind(("127.0.0.2", 0))
         sock.connect(("127.0.0.1", port))
         self.socket = leaving.enter_context(connect("ws://h/ws", sock=sock, max_size=None))
-        self.view = View()
+        self.ages_s = []
         hello = frames.Hello(1, frames.HelloOptions(token=token("witness")))
         for frame in (hello, frames.Subscribe(1, "t/0")):
             self.socket.send(codec.encode(frame))
+        reader = threading.Thread(target=self._read, daemon=True)
+        reader.start()
+        leaving.callback(reader.join)
+        leaving.callback(self.socket.close)
 
-    def ages_s(self, seconds):
-        """Of each update that comes from now on."""
-        end, ages = time.time() + seconds, []
-        while (now := time.time()) < end:
-            event = self.view.take(codec.decode_from_server(self.socket.recv(timeout=10)))
-            if isinstance(event, Update) and event.meta.at_us > (end - seconds) * 1e6:
-                ages.append(now - event.meta.at_us / 1e6)
-        return ages
+    def _read(self):
+        view = View()
+        for data in self.socket:
+            event = view.take(codec.decode_from_server(data))
+            if isinstance(event, Update):
+                self.ages_s.append(time.time() - event.meta.at_us / 1e6)
+
+    def sees(self, count):
+        """Wait for so many further updates."""
+        wanted, end = len(self.ages_s) + count, time.monotonic() + WAIT_S
+        while len(self.ages_s) < wanted:
+            assert time.monotonic() < end, f"{len(self.ages_s)} of {wanted} updates"
+            time.sleep(0.01)
+
+    def felt_nothing(self):
+        """From the first to the last update, also while the others came."""
+        ages = sorted(self.ages_s)
+        print(f"{len(ages)} updates, age p50 {ages[len(ages) // 2]:.3f} s, max {ages[-1]:.3f} s")
+        return ages[len(ages) // 2] < 0.2 and ages[-1] < 2.0
 
 
 def last_words(sock):
@@ -167,20 +189,17 @@ def last_words(sock):
     return words
 
 
-def unhurried(ages):
-    return len(ages) > 20 and sorted(ages)[len(ages) // 2] < 0.5
-
-
 def test_a_principal_gets_its_sessions_and_no_more(served):
     edge = served()
     with contextlib.ExitStack() as leaving:
         witness = Witness(edge.port, leaving)
         before_kib = edge.kib()
         socks = open_many(edge.port, GREEDY, leaving)
-        assert unhurried(witness.ages_s(3))
+        witness.sees(50)
+        assert witness.felt_nothing()
         limit = EdgeConfig().principal_sessions_max
         assert edge.sessions()[0] == limit + 1
-        assert edge.kib() - before_kib < limit * 64
+        assert edge.kib() - before_kib < SESSIONS * 16  # also for those that came and went
         # Some hear instead that the edge is busy.
         told = int(Code.TOO_MANY_SESSIONS).to_bytes(2, "big")
         assert any(told in last_words(sock) for sock in socks[-100:])
@@ -192,12 +211,13 @@ def test_an_address_gets_its_connections_and_no_more(served):
         witness = Witness(edge.port, leaving)
         before_kib = edge.kib()
         socks = open_many(edge.port, UPGRADE, leaving)  # and never a HELLO
-        assert unhurried(witness.ages_s(3))
+        witness.sees(50)
+        assert witness.felt_nothing()
         limit = EdgeConfig().address_connections_max
         assert edge.sessions()[0] <= limit + 1
         assert edge.kib() - before_kib < limit * 32
         assert b"too many connections from 127.0.0.1" in last_words(socks[-1])
-        witness.ages_s(EdgeConfig().handshake_ms / 1000)
+        witness.sees(int(EdgeConfig().handshake_ms / 1000 / ROUND_S) + 20)
         assert edge.sessions()[0] == 1  # who does not say HELLO goes
 
 
@@ -208,13 +228,13 @@ def test_ten_thousand_that_are_let_in_cost_bounded_memory_and_others_feel_nothin
         witness = Witness(edge.port, leaving)
         before_kib = edge.kib()
         open_many(edge.port, GREEDY, leaving)
-        witness.ages_s(3)
+        witness.sees(50)
         first_kib = edge.kib()
-        ages = witness.ages_s(5)
+        witness.sees(100)
         sessions, refused = edge.sessions()
         later_kib = edge.kib()
         print(f"{sessions} sessions, {refused} refused, KiB {before_kib} {first_kib} {later_kib}")
-        assert unhurried(ages)
+        assert witness.felt_nothing()
         assert SESSIONS / 2 < sessions <= SESSIONS
         assert sessions + refused == SESSIONS + 1
         assert later_kib - before_kib < sessions * 64

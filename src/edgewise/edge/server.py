@@ -19,7 +19,7 @@ from http import HTTPStatus
 from typing import Any
 
 from edgewise.edge.answers import Answer, Handler
-from edgewise.edge.arrivals import Arrivals
+from edgewise.edge.arrivals import Arrivals, Doorstep
 from edgewise.edge.awake import Awake
 from edgewise.edge.calls import Calls
 from edgewise.edge.config import EdgeConfig
@@ -74,7 +74,7 @@ class Edge:
         self.spoke = self._awake.spoke
         self._by_name: dict[str, Carrier] = {}
         self.arrivals = Arrivals(self.config)
-        self.joined = self.arrivals.joined
+        self.joined, self.came = self.arrivals.joined, Doorstep().came
         self._polls: set[PollCarrier] = set()
         self._calls = Calls(self.flush_soon)
         self._routes = Routes(

@@ -55,6 +55,9 @@ class Host:
     def joined(self, _connection, _address):
         return ""
 
+    def came(self, connection):
+        self.newcomer = connection
+
     def left(self, connection):
         self.gone = connection
 

@@ -36,6 +36,7 @@ class Host(Protocol):
 
     def joined(self, connection: Connection, address: str) -> str: ...
     def left(self, connection: Connection) -> None: ...
+    def came(self, connection: Connection) -> None: ...
     def open_session(self, carrier: Connection) -> Session | None: ...
     def request(self, connection: Connection, request: Request) -> None: ...
     def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
@@ -81,6 +82,8 @@ class Connection(asyncio.Protocol):
         refused = self._host.joined(self, str(address))
         if refused:
             self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
+        else:
+            self._host.came(self)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         if self._later is not None:
@@ -134,6 +137,15 @@ class Connection(asyncio.Protocol):
             self._wait(outbox, now_us)
         if session.closed is not None and not outbox.control_bytes:
             self._finish()
+
+    def listen(self, *, on: bool) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if on:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
 
     def tick(self, now_us: int) -> None:
         session, transport = self.session, self._transport
