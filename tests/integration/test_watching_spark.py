@@ -1,7 +1,11 @@
 """A node on Spark, watched from outside: time, faults, figures, and what the terminal says."""
 
 import json
+import os
+import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from tests.integration.program import Program, until
@@ -58,9 +62,9 @@ class Walk:
         return json.loads(body) if status == 200 else {}
 
 
-@pytest.fixture(scope="module")
-def walk(tmp_path_factory):
-    home = tmp_path_factory.mktemp("walk")
+@pytest.fixture
+def walk(tmp_path):
+    home = tmp_path
     (home / "app.siddhi").write_text(APP)
     run = ("run", str(home / "app.siddhi"), "--data", str(home / "data"), "--engine", "spark")
     ports = ("--master", "local[2]", "--http-port", "0", "--edge-port", "0")
@@ -96,3 +100,24 @@ def test_what_people_watch(walk):
     assert (told["restarts"], told["failed"]) == (0, "")
     said = r"spark +[\d,]+ events/s, batch \d+ ms \(.*\), backlog .*, lag .*, state .* keys"
     walk.program.wait_for_line(said, SHOW_S_MAX)
+
+
+@pytest.mark.slow
+def test_an_engine_that_fails_says_why_and_goes_on(walk):
+    """Spark's JVM is killed: the driver cannot go on by itself."""
+    [java] = [pid for pid in walk.program.alive() if _program(pid) == "java"]
+    os.kill(java, signal.SIGKILL)
+    walk.program.wait_for_line(r"engine +failed: Spark's JVM is gone", SHOW_S_MAX)
+    walk.program.wait_for_line(
+        r"engine +ended with code .* starting again in [\d.]+ s", SHOW_S_MAX
+    )
+    now = time.time_ns() // 1_000_000
+    walk.post("T", (now, {"k": "after", "p": "after"}))  # taken while nobody computes
+    until(lambda: walk.rows("Matches") == [["after"]], START_S_MAX)
+    until(lambda: walk.metric("edgewise_engine_restarts") == 1, SHOW_S_MAX)
+
+
+def _program(pid):
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/exe").readlink().name
+    return ""

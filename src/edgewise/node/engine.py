@@ -25,7 +25,7 @@ from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
 from edgewise.engines.looks import disk_bytes
 from edgewise.engines.progress import Progress
 from edgewise.engines.results import FAULTS
-from edgewise.errors import EdgewiseError, LogError
+from edgewise.errors import EdgewiseError, LogError, SetupError
 from edgewise.log.api import LogConfig, LogWriter
 from edgewise.log.places import open_writer
 from edgewise.node import apps
@@ -84,6 +84,9 @@ def main(argv: list[str] | None = None) -> int:
     except EdgewiseError as error:
         tell(failed=str(error))
         return 2
+    except Exception as error:
+        tell(failed=f"{type(error).__name__}: {error}")
+        raise
     return 0
 
 
@@ -187,6 +190,8 @@ def _spark(
     stopping: threading.Event,
 ) -> None:
     tell(step="starting the JVM (a few seconds)")
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
     from edgewise.engines.spark.checkpoint import Checkpoint
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
     from edgewise.engines.spark.session import start
@@ -232,6 +237,10 @@ def _spark(
         if failure is not None:
             tell(failed=str(failure))
             os._exit(3)  # the supervisor decides; the JVM goes with us
+    except (ConnectionError, Py4JError) as error:
+        raise SetupError(
+            f"Spark's JVM is gone ({error}): it was killed, or the machine had no memory for it"
+        ) from error
     finally:
         if stopping.is_set():
             os._exit(0)  # exactly once does not need a goodbye, and the JVM is slow to say one
