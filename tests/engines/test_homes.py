@@ -2,9 +2,12 @@
 
 import pytest
 from pyarrow import fs
+from tests.engines.home_laws import (
+    versions_are_kept_and_compacted,
+    what_was_written_is_read_listed_and_removed,
+)
 
 from edgewise.engines.homes import ArrowHome, LocalHome, below, home
-from edgewise.engines.state import SNAPSHOT_EVERY, StateStore
 from edgewise.errors import SetupError
 
 
@@ -19,32 +22,11 @@ def place(request, tmp_path):
             return ArrowHome(fs._MockFileSystem(), "bucket/state")
 
 
-def test_what_was_written_is_read_listed_and_removed(place):
-    inner = place.inside("0")
-    assert inner.names() == []
-    with pytest.raises(FileNotFoundError):
-        inner.read("a")
-    inner.write("a", b"one")
-    inner.write("a", b"three")
-    inner.write("b", b"")
-    assert (inner.names(), inner.sizes()) == (["a", "b"], {"a": 5, "b": 0})
-    assert inner.read("a") == b"three"
-    inner.remove("a")
-    inner.remove("a")
-    assert inner.names() == ["b"]
-    place.clear()
-    place.clear()
-    assert inner.names() == []
-
-
-def test_state_lives_on_any_file_system(place):
-    store = StateStore(place, 3)
-    for version in range(2 * SNAPSHOT_EVERY + 1):
-        later = store.save(version, [(b"k", str(version).encode())])
-        if later is not None:
-            later.result()
-    assert StateStore(place, 3).load(2 * SNAPSHOT_EVERY) == {b"k": b"32"}
-    assert StateStore(place, 3).load(2 * SNAPSHOT_EVERY - 1) == {b"k": b"31"}
+@pytest.mark.parametrize(
+    "law", [what_was_written_is_read_listed_and_removed, versions_are_kept_and_compacted]
+)
+def test_every_home_keeps_the_law(place, law):
+    law(place)
 
 
 def test_a_uri_names_a_file_system_and_a_path_is_local(tmp_path):

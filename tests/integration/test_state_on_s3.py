@@ -4,13 +4,19 @@ import random
 import re
 
 import pytest
+from tests.engines.home_laws import (
+    LAST,
+    PART,
+    versions_are_kept_and_compacted,
+    what_was_written_is_read_listed_and_removed,
+)
 from tests.engines.spark.slices import family_case, in_driver, plain
 from tests.engines.spark.test_crash import APPS, MASTER, Crash
 from tests.integration.s3 import BUCKET, S3Server
 
 from edgewise import cli
 from edgewise.engines.homes import home
-from edgewise.engines.state import SNAPSHOT_EVERY, StateStore
+from edgewise.engines.state import StateStore
 from edgewise.errors import StateError
 from edgewise.lang import compile_app
 from edgewise.node.replay import replay
@@ -27,36 +33,15 @@ def s3(tmp_path_factory):
 
 @pytest.mark.integration
 def test_files_are_whole_listed_replaced_and_removed(s3):
-    place = home(s3.uri("files"))
-    inner = place.inside("0")
-    assert inner.names() == []
-    with pytest.raises(FileNotFoundError):
-        inner.read("a")
-    inner.write("a", b"one")
-    inner.write("a", b"three")
-    inner.write("b", b"")
-    assert (inner.names(), inner.sizes()) == (["a", "b"], {"a": 5, "b": 0})
-    assert inner.read("a") == b"three"
-    inner.remove("a")
-    inner.remove("a")
-    assert inner.names() == ["b"]
-    place.clear()
-    place.clear()
-    assert inner.names() == []
+    what_was_written_is_read_listed_and_removed(home(s3.uri("files")))
 
 
 @pytest.mark.integration
 def test_versions_are_kept_compacted_and_a_torn_one_is_refused(s3):
-    store = StateStore(s3.uri("versions"), 3)
-    last = 2 * SNAPSHOT_EVERY
-    for version in range(last + 1):
-        if later := store.save(version, [(b"k", str(version).encode())]):
-            later.result()
-    assert StateStore(s3.uri("versions"), 3).load(last) == {b"k": b"32"}
-    assert min(version for version, _ in store.versions()) == SNAPSHOT_EVERY - 1
-    store.home.write(f"{last}.delta", store.home.read(f"{last}.delta")[:-1])
-    with pytest.raises(StateError, match=f"s3:{BUCKET}/versions/3/{last}.delta is torn"):
-        StateStore(s3.uri("versions"), 3).load(last)
+    store = versions_are_kept_and_compacted(s3.uri("versions"))
+    store.home.write(f"{LAST}.delta", store.home.read(f"{LAST}.delta")[:-1])
+    with pytest.raises(StateError, match=f"s3:{BUCKET}/versions/{PART}/{LAST}.delta is torn"):
+        StateStore(s3.uri("versions"), PART).load(LAST)
 
 
 @pytest.mark.integration

@@ -25,7 +25,7 @@ from edgewise.engines.kernel.slide_code import (
 from edgewise.engines.kernel.writer import local
 from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, OutField, walk
 from edgewise.plan.nodes import EventType, Filter, InsertInto
-from edgewise.plan.rules.stretch import sums_up
+from edgewise.plan.rules.stretch import stamp_of, sums_up
 
 _CLOCKED = {"currenttimemillis", "uuid"}
 
@@ -272,12 +272,8 @@ def _pick(page: Page, stream: str, suits: Suits, every: str) -> None:
 
 def _gathers(code: StreamQuery) -> bool:
     """An external time batch: most events only join it."""
-    window = code.source.window
     return (
-        window is not None
-        and window.name.lower() == "externaltimebatch"
-        and len(window.args) == 2
-        and isinstance(window.args[0], Field)
+        stamp_of(code.source) is not None
         and not code.query.partition
         and all(isinstance(h, Filter) for h in code.source.before)
         and not any(
@@ -290,10 +286,8 @@ def _gathers(code: StreamQuery) -> bool:
 
 
 def _gathering(page: Page, stream: str, code: StreamQuery) -> None:
-    w, window = page.writer, code.source.window
-    assert window is not None
-    clocked = window.args[0]
-    assert isinstance(clocked, Field)
+    w, clocked = page.writer, stamp_of(code.source)
+    assert clocked is not None
     filters = [h.condition for h in code.source.before if isinstance(h, Filter)]
     w.line("heap = rt.heap")
     with w.block("if len(run.clock)"):

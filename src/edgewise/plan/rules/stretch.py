@@ -38,16 +38,25 @@ def batches_of(app: App, fragment: Fragment) -> Batches | None:
         return None
     if any(a.input.stream == source.stream and fragment.holds(a.name) for a in app.aggregations):
         return None
-    window, output = source.window, query.output
-    if window is None or window.name.lower() != "externaltimebatch" or len(window.args) != 2:
+    stamp, output = stamp_of(source), query.output
+    if stamp is None or source.window is None:
         return None
-    stamp, span = window.args
+    span = source.window.args[1]
     held = app.table(output.target) is not None or app.window(output.target) is not None
     if query.partition or query.rate is not None or held or not isinstance(output, InsertInto):
         return None
-    if not sums_up(query) or not isinstance(stamp, Field) or not isinstance(span, Const):
+    if not sums_up(query) or not isinstance(span, Const):
         return None
     return Batches(source.stream, stamp.name, span.value)
+
+
+def stamp_of(source: StreamInput) -> Field | None:
+    """The attribute whose time cuts an external time batch; None for all other windows."""
+    window = source.window
+    if window is None or window.name.lower() != "externaltimebatch" or len(window.args) != 2:
+        return None
+    stamp = window.args[0]
+    return stamp if isinstance(stamp, Field) else None
 
 
 def sums_up(query: Query) -> bool:
