@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from bench import kernels
 from bench.spark_floor import floors
-from bench.spark_peers import PATTERN, SEQUENCE, by_key, tumbling, warm_rate
+from bench.spark_peers import PATTERN, SEQUENCE, SLIDING, by_key, tumbling, warm_rate
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
@@ -51,7 +51,7 @@ CLAIMS = (
     Claim(
         "sliding 1 s group by",
         "from S#window.time(1 sec) select k, avg(v) as a group by k insert into O;",
-        1, 500_000,
+        1, 500_000, SLIDING,
     ),
     Claim(
         "keyed pattern", QUERY_OF["partitioned every e1 -> e2 within"], 1, 500_000, PATTERN

@@ -14,13 +14,16 @@ from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-PATTERN, SEQUENCE = "pattern", "sequence"
+PATTERN, SEQUENCE, SLIDING = "pattern", "sequence", "sliding"
 WITHIN_MS = 10_000
+SPAN_MS = 1000
 STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 class ByKey(StatefulProcessor):
     """One call per key and batch, its partial matches in a state variable."""
+
+    rows = "a int, b int"
 
     def init(self, handle: Any) -> None:
         self.pending = handle.getValueState("pending", "value array<bigint>, since array<bigint>")
@@ -70,7 +73,20 @@ class Sequence(ByKey):
         since.clear()
 
 
-TEXTBOOK: dict[str, type[ByKey]] = {PATTERN: Pattern, SEQUENCE: Sequence}
+class Sliding(ByKey):
+    """The mean of a key's last second"""
+
+    rows = "a double"
+
+    def step(self, v: int, t: int, values: list[int], since: list[int]) -> Iterator[Row]:
+        while since and t - since[0] >= SPAN_MS:
+            del values[0], since[0]
+        values.append(v)
+        since.append(t)
+        yield Row(a=sum(values) / len(values))
+
+
+TEXTBOOK: dict[str, type[ByKey]] = {PATTERN: Pattern, SEQUENCE: Sequence, SLIDING: Sliding}
 
 
 def by_key(spark: SparkSession, which: str, log: Path, size: int) -> float:
@@ -80,7 +96,7 @@ def by_key(spark: SparkSession, which: str, log: Path, size: int) -> float:
     frame = spark.readStream.format("edgewise").option("path", str(log))
     rows = frame.option("max_rows", str(size)).load().select("k", "v", "t")
     found = rows.groupBy("k").transformWithState(
-        TEXTBOOK[which](), "a int, b int", "Append", "None"
+        TEXTBOOK[which](), TEXTBOOK[which].rows, "Append", "None"
     )
     with tempfile.TemporaryDirectory(prefix="edgewise-bench-") as place:
         query = (
