@@ -195,7 +195,7 @@ def ours_conflated() -> Peer:
 def ramp(args: argparse.Namespace) -> None:
     quick, processes = args.quick, args.processes
     sizes = args.sizes or ([125] if quick else [125, 1000, 2000])
-    clients = args.clients or ([50, 200, 1000] if quick else [200, 1000, 2000, 3000, 5000])
+    clients = args.clients or ([50, 200, 1000] if quick else [200, 1000, 2000, 3000])
     seconds = args.seconds or 2.0
     turns = args.turns or (1 if quick else 3)
 

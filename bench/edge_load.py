@@ -20,7 +20,7 @@ from bench.edge_peers import DIGITS, MARK, Peer, payload
 CHUNK = 256 * 1024
 SETTLE_S = 0.3
 HANDSHAKES = 64  # at once
-QUIET_S, DRAIN_S = 0.2, 5.0  # nothing for so long: done; but no longer than that
+QUIET_S, DRAIN_S = 0.2, 15.0  # nothing for so long: done; but no longer than that
 SATURATED = 0.8  # of what is due; below it a peer has shown what it can do
 
 
@@ -237,7 +237,7 @@ class Crowd:
     def _drain(self) -> None:
         """What a server still has to send must not burden whoever is measured next."""
         end = time.monotonic() + DRAIN_S
-        while self._selector.select(QUIET_S) and time.monotonic() < end:
+        while (self._selector.select(QUIET_S) or self._rest) and time.monotonic() < end:
             self._read(0)
             self._publish()
             self._swallow()
