@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import edge_peers
+from bench import edge_ours, edge_peers
 from bench.chart import lines_svg
 from bench.edge_load import (
     QUANTILES,
@@ -181,13 +181,13 @@ def _own_share(echo: Peer, peer: Peer, rounds: int) -> None:
 
 
 def ours() -> Peer:
-    peer, orders = edge_peers.edge("off")
+    peer, orders = edge_ours.edge("off")
     peer.orders = orders
     return peer
 
 
 def ours_conflated() -> Peer:
-    peer = edge_peers.edge("replace")[0]
+    peer = edge_ours.edge("replace")[0]
     peer.name = "edgewise, replace"
     return peer
 
@@ -200,7 +200,7 @@ def ramp(args: argparse.Namespace) -> None:
     turns = args.turns or (1 if quick else 3)
 
     def ours_many() -> Peer:
-        return edge_peers.edge("off", processes)[0]
+        return edge_ours.edge("off", processes)[0]
 
     starts = (ours_many, ours_conflated, edge_peers.centrifugo, edge_peers.mosquitto)
     for size in sizes:
@@ -286,7 +286,7 @@ def wire() -> None:
 def thin(quick: bool) -> None:
     total, per_s = (100_000, 20_000) if quick else (1_000_000, 20_000)
     seconds = total / per_s + 2
-    peer, pipe = edge_peers.edge("replace")
+    peer, pipe = edge_ours.edge("replace")
     try:
         sock = peer.connect(receive_bytes=16 * 1024)
         sock.sendall(ws_frame(codec.encode(frames.Subscribe(1, "flood/#"))))
@@ -312,7 +312,7 @@ def thin(quick: bool) -> None:
 
 def idle(quick: bool) -> None:
     count = 1_000 if quick else 10_000
-    peer, pipe = edge_peers.edge("replace")
+    peer, pipe = edge_ours.edge("replace")
     socks = []
     try:
         socks += [subscriber(peer) for _ in range(50)]
