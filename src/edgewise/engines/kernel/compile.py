@@ -57,8 +57,9 @@ from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
 from edgewise.engines.kernel.runtime import FIRST_CELL, Failed, Runtime
 from edgewise.engines.kernel.saved import Saved
-from edgewise.engines.kernel.sequence_code import SequenceQuery, sequence_of
+from edgewise.engines.kernel.sequence_code import SequenceQuery
 from edgewise.engines.kernel.store_code import write_stores
+from edgewise.engines.kernel.straight import sequence_of
 from edgewise.engines.kernel.writer import local
 from edgewise.errors import BadEvent
 from edgewise.event.event import Kind
