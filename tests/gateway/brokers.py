@@ -1,6 +1,7 @@
 """Real brokers as child processes on free ports, for integration tests."""
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -8,11 +9,18 @@ import subprocess
 import time
 from contextlib import contextmanager, suppress
 
+# Below those that the system hands out: nobody gets one by chance before the broker is up.
+PORTS = range(20_000, 30_000)
+TRIES_MAX = 100
+_dice = random.SystemRandom()  # two runs side by side may have one seed
+
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    for port in _dice.sample(PORTS, TRIES_MAX):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"no free port among {TRIES_MAX}")
 
 
 def wait_for_port(port, process, timeout_s=60):

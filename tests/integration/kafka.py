@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -10,23 +9,16 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from tests.gateway.brokers import free_port
 
 ROOT = Path(__file__).parents[2]
 START_S_MAX = 120
 
 
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
-
-
 class KafkaBroker:
     def __init__(self, directory):
         self.directory = directory
-        self.port, controller = free_ports(2)
+        self.port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
         fetched = subprocess.run(
             [ROOT / "scripts/fetch-kafka"], stdout=subprocess.PIPE, text=True, check=True

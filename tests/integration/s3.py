@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from pyarrow import fs
-from tests.integration.kafka import free_ports
+from tests.gateway.brokers import free_port
 
 ROOT = Path(__file__).parents[2]
 START_S_MAX = 60
@@ -15,7 +15,7 @@ BUCKET = "states"
 
 class S3Server:
     def __init__(self, directory):
-        [port] = free_ports(1)
+        port = free_port()
         self._address = f"127.0.0.1:{port}"
         fetched = subprocess.run(
             [ROOT / "scripts/fetch-s3"],

@@ -42,7 +42,6 @@ class Transactions:
                 "transactional.id": f"edgewise-{topic}",
                 "message.max.bytes": RECORD_BYTES_MAX,
                 "linger.ms": 0,
-                "reconnect.backoff.max.ms": 500,
             }
         )
         self._client.init_transactions(REQUEST_S)

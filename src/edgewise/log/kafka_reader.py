@@ -42,7 +42,12 @@ _NO_TOPIC = {
 
 
 def client_config(broker: str) -> dict[str, Any]:
-    return {"bootstrap.servers": broker, "logger": logger, "log_level": 2}
+    return {
+        "bootstrap.servers": broker,
+        "logger": logger,
+        "log_level": 2,
+        "reconnect.backoff.max.ms": 500,  # 10 s, if unsaid: so long a broker would be back unseen
+    }
 
 
 class Topic:
@@ -62,7 +67,6 @@ class Topic:
                 "check.crcs": True,
                 "fetch.wait.max.ms": 100,
                 "fetch.queue.backoff.ms": 5,
-                "reconnect.backoff.max.ms": 500,
             }
         )
         self._at = -1
