@@ -203,7 +203,7 @@ class Crash:
 
 @pytest.mark.timeout(600)
 def test_spark_killed_while_it_works_gives_every_row_once(tmp_path):
-    crash = Crash(tmp_path, LOGINS, "spark", "--max-rows", "600")
+    crash = Crash(tmp_path, LOGINS, "spark")
     crash.kill_driver(random.Random(1))
     crash.finish()
     assert crash.killed == {"drivers": 1}
