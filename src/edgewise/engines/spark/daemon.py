@@ -7,6 +7,7 @@ a second; done once, before the forks, it takes none. The libraries' threads tha
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 
@@ -25,6 +26,7 @@ def main() -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     for name in PRELOADED:
         importlib.import_module(name)
+    gc.freeze()  # a worker looks through all it has for garbage after each task
     importlib.import_module("pyspark.daemon").manager()
 
 
