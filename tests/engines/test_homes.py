@@ -45,3 +45,10 @@ def test_a_file_system_that_nobody_knows_is_refused_without_its_secret():
     with pytest.raises(SetupError, match="nfs://host/state cannot be reached") as refused:
         home("nfs://me:secret@host/state")
     assert "secret" not in str(refused.value)
+
+
+def test_what_is_cleared_up_while_sizes_are_asked_is_left_out(tmp_path, monkeypatch):
+    home = LocalHome(tmp_path)
+    home.write("a", b"12")
+    monkeypatch.setattr(LocalHome, "names", lambda _: ["a", "gone"])
+    assert home.sizes() == {"a": 2}

@@ -87,10 +87,17 @@ class LocalHome:
         return LocalHome(self.path / name)
 
     def names(self) -> list[str]:
-        return sorted(p.name for p in self.path.iterdir()) if self.path.exists() else []
+        with suppress(FileNotFoundError):
+            return sorted(p.name for p in self.path.iterdir())
+        return []
 
     def sizes(self) -> dict[str, int]:
-        return {n: (self.path / n).stat().st_size for n in self.names()}
+        """Of what is still there: the owner may clear up meanwhile."""
+        found = {}
+        for name in self.names():
+            with suppress(FileNotFoundError):
+                found[name] = (self.path / name).stat().st_size
+        return found
 
     def read(self, name: str) -> bytes:
         return (self.path / name).read_bytes()

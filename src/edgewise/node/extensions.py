@@ -12,8 +12,9 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from edgewise.edge.answers import Answer
 from edgewise.edge.merge import Merge
@@ -120,9 +121,20 @@ def _from_path(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+class _AsItIs(SourceFileLoader):
+    """By what the file says now. Compiled code that is kept beside it is taken for that of a file
+    of the same second and size.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
 def _from_file(path: Path) -> ModuleType:
     name = path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = _AsItIs(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
