@@ -5,6 +5,7 @@ import json
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -72,6 +73,10 @@ def engine_of(program: Program) -> int:
     return next(pid for pid in program.alive() if "edgewise.node.engine" in command_of(pid))
 
 
+def is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 @pytest.mark.parametrize("its_engine", ["ends", "lingers", "hangs"])
 def test_the_standby_takes_over_with_every_event_once(tmp_path, its_engine):
     data = tmp_path / "data"
@@ -93,6 +98,7 @@ def test_the_standby_takes_over_with_every_event_once(tmp_path, its_engine):
         engine = engine_of(first)
         if its_engine != "ends":
             os.kill(engine, signal.SIGSTOP)
+            until(lambda: is_stopped(engine), START_S_MAX)  # else it may still see its node end
         os.kill(first.process.pid, signal.SIGKILL)
         if its_engine == "lingers":
             second.wait_for_line("waiting for the last writer to end", START_S_MAX)
