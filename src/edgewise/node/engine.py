@@ -190,7 +190,7 @@ def _spark(
     stopping: threading.Event,
 ) -> None:
     tell(step="starting the JVM (a few seconds)")
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
     from edgewise.engines.spark.checkpoint import Checkpoint
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
@@ -237,6 +237,8 @@ def _spark(
         if failure is not None:
             tell(failed=str(failure))
             os._exit(3)  # the supervisor decides; the JVM goes with us
+    except Py4JJavaError:
+        raise  # the JVM has answered
     except (ConnectionError, Py4JError) as error:
         raise SetupError(
             f"Spark's JVM is gone ({error}): it was killed, or the machine had no memory for it"

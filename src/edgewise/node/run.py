@@ -38,7 +38,7 @@ from edgewise.node.serve import Serving
 from edgewise.node.terminal import Steps
 
 DEMO_APP = Path(__file__).parent / "demo.siddhi"
-# Java's second compiler pays off after minutes; without it Spark is up in half the time.
+# Java's second compiler takes a processor at the start and pays off after minutes: not in a demo.
 QUICK_START = "-XX:TieredStopAtLevel=1"
 WATCH_EVERY_S = 1.0
 STANDBY_SAY_S = 0.7  # longer than a free lease takes, so that it is only said when it is true
