@@ -244,6 +244,8 @@ def test_a_stopped_holder_that_was_replaced_is_fenced_when_it_goes_on(tmp_path):
     with node(tmp_path) as first:
         assert [heard(first), heard(first)] == ["Replay(from=1:40)", "Promote(epoch=1)"]
         first.send_signal(signal.SIGSTOP)
+        # Until each of its threads stands still: the loop could win the new file's lock before.
+        os.waitid(os.P_PID, first.pid, os.WSTOPPED)
         (tmp_path / LOCK_FILE).unlink()
         with node(tmp_path) as second:
             assert [heard(second), heard(second)] == ["Replay(from=1:40)", "Promote(epoch=2)"]
