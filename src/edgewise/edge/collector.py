@@ -1,15 +1,18 @@
 """Python's garbage collector in a process that serves: no long stop because of what never goes.
 
 What is there before the first client (modules, schemas, plans) is a few hundred thousand objects,
-and a full collection looks at each. Frozen, they are not looked at again; what sessions leave
-behind is small and young, and is collected as before.
+and a full collection looks at each. Frozen, they are not looked at again. Sessions and connections
+leave no cycles behind, so their memory comes back without a collection; a full one is for what
+others may leave, and comes once in `OLD_MAX` new objects that outlived the young ones.
 """
 
 from __future__ import annotations
 
 import gc
 
-THRESHOLDS = (1_000, 20, 50)  # young, middle, old: full collections come seldom
+YOUNG, MIDDLE = 1_000, 10  # objects, and then looks at the young, until the next look
+OLD_MAX = 2_500_000  # ten thousand sessions with twenty topics each make a third of that
+THRESHOLDS = (YOUNG, MIDDLE, OLD_MAX // (YOUNG * MIDDLE))
 
 
 def calm() -> None:

@@ -104,8 +104,8 @@ class Fanout:
                 raise ProtocolError(
                     Code.TOO_MANY_TOPICS, f"more than {outbox.topics_max} topics selected"
                 )
-        self._selectors.add(selector, (outbox, subscription))
-        self._wants[outbox, subscription] = want
+        self._selectors.add(selector, member := (outbox, subscription))
+        self._wants[member] = want
         seen = 0
         for topic in topics:
             fresh = topic.alias not in outbox.slots

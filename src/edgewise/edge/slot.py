@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from edgewise.edge.changes import Change, Fold
 from edgewise.edge.merge import Merge
@@ -11,9 +12,10 @@ from edgewise.edge.topics import Topic
 from edgewise.wire.frames import How, TopicKind
 
 
-@dataclass(frozen=True, slots=True)
-class Want:
-    """How a subscription wants its topics."""
+class Want(Struct, frozen=True, gc=False):
+    """How a subscription wants its topics. Not looked at for garbage, nor is a dict of them: there
+    is one for each session and topic.
+    """
 
     gap_us: int = 0  # shortest time between two updates of one topic
     weight: float = 1.0

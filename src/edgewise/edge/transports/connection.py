@@ -90,6 +90,9 @@ class Connection(asyncio.Protocol):
             self._later.cancel()
         self._host.left(self)
         self._transport = None
+        self._let_parser_go()
+        if self._websocket is not None:
+            self._websocket.release()
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -212,7 +215,8 @@ class Connection(asyncio.Protocol):
             self._write(EVENT_STREAM_HEAD + headers + b"\r\n" + pack_events([turned_away()]))
             self._close_after_writing()
             return
-        self.session, self._parser, self._pack = session, None, pack_events
+        self._let_parser_go()
+        self.session, self._pack = session, pack_events
         self._asked.clear()
         self._write(EVENT_STREAM_HEAD + headers + b"\r\n")
         session.receive(hello, self._host.now_us())
@@ -250,13 +254,18 @@ class Connection(asyncio.Protocol):
         if parser.wants_websocket:
             self._upgrade(bytes(parser.head or b""), parser.headers)
 
+    def _let_parser_go(self) -> None:
+        if self._parser is not None:
+            self._parser.release()
+            self._parser = None
+
     def _upgrade(self, head: bytes, headers: dict[str, str]) -> None:
         refused = self._host.upgrade_refused(headers)
         if refused is not None:
             self._refuse(refused)
             return
         session = self._host.open_session(self)
-        self._parser = None
+        self._let_parser_go()
         self._websocket = WebSocket(self._config.frame_bytes_max)
         if session is None:
             self._turn_away(self._websocket, head)

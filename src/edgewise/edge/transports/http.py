@@ -102,6 +102,10 @@ class Parser:
         done, self._done = self._done, []
         return done
 
+    def release(self) -> None:
+        """Nothing comes any more. We and the parser that calls us refer to each other."""
+        del self._parser
+
     @property
     def headers(self) -> dict[str, str]:
         return self._request.headers

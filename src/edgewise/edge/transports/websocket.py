@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
-from websockets.protocol import State
+from websockets.protocol import Protocol, Side, State
 from websockets.server import ServerProtocol
 
 from edgewise.edge.changes import Run
@@ -77,13 +77,15 @@ class WebSocket:
     """Bytes in, messages out, bytes to send.
 
     The library judges the handshake and every frame that is not plain. A plain one (whole, binary,
-    masked, not too long), which is nearly each, is only unmasked: that is five times quicker.
+    masked, not too long), which is nearly each, is only unmasked: that is five times quicker. So
+    most connections need no object of the library after their handshake, and have none.
     """
 
     def __init__(self, message_bytes_max: int) -> None:
-        self._protocol = ServerProtocol(max_size=message_bytes_max)
+        self._protocol: Protocol | None = ServerProtocol(max_size=message_bytes_max)
+        self._out: list[bytes] = []  # of a protocol that did its part
         self._bytes_max = message_bytes_max
-        self._parts: list[bytes] = []
+        self._parts: bytearray | None = None  # of a message in several frames
         self._rest = b""
         self._plain = False  # open, and between two messages
         self.accepted = False
@@ -94,7 +96,7 @@ class WebSocket:
     @property
     def over(self) -> bool:
         """Closed or failed: nothing may be written but `data_to_send`."""
-        return self._protocol.state is not State.OPEN
+        return self._protocol is not None and self._protocol.state is not State.OPEN
 
     def receive(self, data: bytes) -> list[bytes]:
         """Whole binary messages."""
@@ -131,7 +133,7 @@ class WebSocket:
                 break
             frame = data[at : start + size]
             if frame[0] == _PLAIN and frame[1] & 0x80:
-                if self._parts:
+                if self._parts is not None:
                     self._judge(frame, messages)
                 else:
                     messages.append(
@@ -141,43 +143,69 @@ class WebSocket:
                 self._judge(frame, messages)
             at = start + size
         self._rest = data[at:]
-        idle = not self._rest and not self._parts and not self.over
+        idle = not self._rest and self._parts is None and not self.over
         self._plain = idle and self._bytes_max >= 126
         return messages
-
-    def receive_eof(self) -> None:
-        self._protocol.receive_eof()
 
     def data_to_send(self) -> list[bytes]:
         """Handshake, pongs and closes; an empty item means: end the stream."""
         self.judged = False
-        return self._protocol.data_to_send()
+        out, self._out = self._out, []
+        return out if self._protocol is None else out + self._protocol.data_to_send()
 
     def close(self, code: int, reason: str) -> None:
         self._plain = False
-        if self._protocol.state is State.OPEN:
-            self._protocol.send_close(code, reason.encode()[:120].decode(errors="ignore"))
+        protocol = self._library()
+        if protocol.state is State.OPEN:
+            protocol.send_close(code, reason.encode()[:120].decode(errors="ignore"))
+
+    def release(self) -> None:
+        """Nothing comes any more. The library's protocol and its parser refer to each other, and
+        so do what went wrong and the trace of it.
+        """
+        protocol, self._protocol = self._protocol, None
+        if protocol is None:
+            return
+        self._out += protocol.data_to_send()
+        protocol.parser.close()
+        wrong: BaseException | None = protocol.handshake_exc or protocol.parser_exc
+        while wrong is not None:
+            wrong.__traceback__ = None
+            wrong = wrong.__cause__ or wrong.__context__
+
+    def _library(self) -> Protocol:
+        if self._protocol is None:
+            self._protocol = Protocol(Side.SERVER, max_size=self._bytes_max)
+        return self._protocol
 
     def _judge(self, data: bytes, messages: list[bytes]) -> None:
         self.judged = True
-        self._protocol.receive_data(data)
-        for event in self._protocol.events_received():
+        protocol = self._library()
+        protocol.receive_data(data)
+        for event in protocol.events_received():
             if isinstance(event, Request):
-                response = self._protocol.accept(event)
+                assert isinstance(protocol, ServerProtocol), "a request is the first thing"
+                response = protocol.accept(event)
                 self.accepted = response.status_code == 101
-                self._protocol.send_response(response)
+                protocol.send_response(response)
+                if self.accepted:
+                    self.release()
             elif isinstance(event, Frame):
                 self._frame(event, messages)
 
     def _frame(self, frame: Frame, messages: list[bytes]) -> None:
         if frame.opcode is Opcode.TEXT:
             self.bad_text = True
-        elif frame.opcode is Opcode.BINARY or (frame.opcode is Opcode.CONT and self._parts):
-            # The protocol object bounds the sum of the parts by max_size.
-            self._parts.append(bytes(frame.data))
-            if frame.fin:
-                messages.append(b"".join(self._parts))
-                self._parts = []
+            return
+        if frame.opcode is Opcode.BINARY:
+            self._parts = bytearray()
+        elif frame.opcode is not Opcode.CONT or self._parts is None:
+            return
+        # The protocol object bounds the sum of the parts by max_size.
+        self._parts += frame.data
+        if frame.fin:
+            messages.append(bytes(self._parts))
+            self._parts = None
 
 
 def _extent(data: bytes, at: int) -> tuple[int, int]:
