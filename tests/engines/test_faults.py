@@ -1,4 +1,6 @@
-"""An event that failed is found in its own log, whatever came in between on other streams."""
+"""An event that failed is found in its own log, whatever came in between on other streams, and
+told as a whole, whatever of it the query read.
+"""
 
 import random
 
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from edgewise.engines.faults import in_own_logs
 from edgewise.engines.inputs import OFFSET, Inputs
+from edgewise.engines.kernel.runtime import NO_TIME
 from edgewise.engines.results import FAULTS, fault_table
 from edgewise.event.arrow import AT, record_batch
 from edgewise.lang import compile_app
@@ -36,11 +39,27 @@ def test_every_place_in_the_order_of_capture_leads_back_to_its_offset(tmp_path_f
     failed, expected = [], []
     for row in rows:
         stream = names[row["_stream"]]
-        failed.append((stream, 0, row[OFFSET], row[AT], "why", [()]))
-        expected.append(row[f"s{row['_stream']}_k"])  # which is its offset
+        said = dice.choice([stream, NO_TIME])  # a window does not know whose event it was
+        failed.append((said, 0, row[OFFSET], row[AT], "why", [(None,)]))
+        offset = row[f"s{row['_stream']}_k"]  # the value is the offset
+        expected.append((stream, offset, f"[{offset}]"))
     out = {FAULTS.name: [fault_table(failed)]}
     in_own_logs(out, inputs)
-    assert out[FAULTS.name][0].column("offset").to_pylist() == expected
+    columns = [out[FAULTS.name][0].column(n).to_pylist() for n in ("stream", "offset", "event")]
+    assert list(zip(*columns, strict=True)) == expected
+    inputs.close()
+
+
+def test_of_another_event_nothing_is_told(tmp_path):
+    """Whatever the log has there now: what the query saw stays."""
+    writer = SegmentWriter.open(tmp_path / "S", APP.inputs[0].schema)
+    writer.append(record_batch(writer.schema, [1], [1], [0], [[5]]))
+    writer.close()
+    inputs = Inputs({"S": str(tmp_path / "S")})
+    failed = [("S", 0, 0, 1, "why", [(7,)]), ("S", 0, 9, 1, "why", [(8,)])]
+    out = {FAULTS.name: [fault_table(failed)]}
+    in_own_logs(out, inputs)
+    assert out[FAULTS.name][0].column("event").to_pylist() == ["[7]", "[8]"]
     inputs.close()
 
 

@@ -84,7 +84,10 @@ def test_what_people_watch(walk):
     # An event that breaks a query is told with its place, and the query goes on.
     walk.post("T", (now, {"k": "x", "p": "("}), (now, {"k": "y", "p": "y"}))
     until(lambda: walk.rows("Matches") == [["y"]], SHOW_S_MAX)
-    [[stream, offset, error, event]] = walk.rows("$faults")
+    [late, [stream, offset, error, event]] = walk.rows("$faults")
+    assert late[0] == "S"
+    assert json.loads(late[3]) == walk.rows("S")[late[1]] == ["late", 3]
+    assert late[2].startswith("late by ")
     assert (stream, json.loads(event)) == ("T", ["x", "("])
     assert walk.rows("T")[offset] == ["x", "("]
     assert "unterminated" in error

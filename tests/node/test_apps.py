@@ -25,6 +25,30 @@ def test_an_error_names_the_file(tmp_path):
         apps.load(tmp_path / "a.siddhi")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("define stream `a/b` (v int);", "1:1: error: 'a/b' names a directory"),
+        ("define stream S (v int);\nfrom S select v insert into `..`;", "2:6: error: '..' names"),
+        ("@app:name('../x') define stream S (v int);", "1:1: error: '../x' names a directory"),
+        (f"define stream {'x' * 300} (v int);", "1:1: error: a name has at most 200 bytes"),
+    ],
+)
+def test_a_name_that_no_directory_can_have_is_refused(tmp_path, text, place):
+    (tmp_path / "a.siddhi").write_text(text)
+    with pytest.raises(AppError) as found:
+        apps.load(tmp_path / "a.siddhi")
+    assert place in str(found.value)
+
+
+def test_a_name_in_any_language_is_a_name(tmp_path):
+    text = (
+        "define stream `Größe 1` (`数` int); from `Größe 1` select `数` insert into `Übersicht`;"
+    )
+    (tmp_path / "a.siddhi").write_text(text, encoding="utf-8")
+    assert apps.load(tmp_path / "a.siddhi").app.stream("Größe 1")
+
+
 NEEDED_TO_TALK = (
     *("asyncio", "ssl", "socket", "http.client", "pyarrow", "numpy", "pandas", "pyspark"),
     *("paho", "confluent_kafka", "zmq", "aio_pika", "proton"),

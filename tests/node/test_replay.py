@@ -4,6 +4,7 @@ from edgewise.errors import BadEvent, SetupError
 from edgewise.event.event import Event, Kind
 from edgewise.lang import compile_app
 from edgewise.node import replay
+from edgewise.node.layout import Layout
 
 APP = compile_app(
     "define stream S (k string, v int); from S[v > 1] select k, v insert into O;"
@@ -51,6 +52,21 @@ def test_a_bad_line_is_named_with_its_reason(line, reason):
 def test_rows_are_lines_of_json():
     [row] = replay.replay(APP, read('{"stream": "S", "ts": 1, "data": ["a", 2]}'), "embedded")
     assert replay.to_line(row) == b'{"stream":"O","ts":1,"data":["a",2],"kind":"current"}'
+
+
+def test_an_app_without_an_input_has_no_time_on_logs():
+    app = compile_app("define trigger T at every 1 sec; from T select 1 as n insert into O;").app
+    with pytest.raises(SetupError, match="reads no stream"):
+        list(replay.replay(app, [], "batch"))
+
+
+def test_objects_go_through_a_log_as_they_came(tmp_path):
+    app = compile_app("define stream S (k string, o object); from S select o insert into O;").app
+    events = [Event("S", n, ("a", o)) for n, o in enumerate([{"x": [1, None]}, [2], None, "t"])]
+    layout = Layout(tmp_path)
+    replay._load(app, events, layout)
+    found = replay.rows_of(layout.log("S"), app.stream("S").schema)
+    assert [e.data for e in found] == [e.data for e in events]
 
 
 def test_streams_are_merged_by_time_and_keep_their_own_order():

@@ -16,15 +16,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, TS
 from edgewise.event.event import Kind
 from edgewise.log.api import LogBatch, LogReader
 from edgewise.log.places import open_reader
+from edgewise.plan.nodes import App
 
 OFFSET, CLOCK, STREAM = "_offset", "_clock", "_stream"
 MERGE_ORDER = (AT, STREAM, OFFSET)
 
 Offsets = dict[str, int]
+
+
+def demand_inputs(app: App) -> None:
+    """An engine on logs has its time from them."""
+    if not app.inputs:
+        raise SetupError(
+            f"the app '{app.name}' reads no stream: time comes with events, for triggers too; "
+            "define a stream that no query writes"
+        )
 
 
 class Inputs:

@@ -202,9 +202,13 @@ def fault_table(failed: Iterable[Failed]) -> Any:
 def _faults(failed: Failed) -> Iterator[tuple[Any, ...]]:
     stream, clock, offset, at, error, events = failed
     for seq, event in enumerate(events or [()]):
-        text = json.dumps(event, default=str)
-        data = (stream, offset, error, text)
+        data = (stream, offset, error, event_text(event))
         yield (FAULTS.name, clock, 1, offset, seq, clock, at, int(Kind.CURRENT), data)
+
+
+def event_text(event: Iterable[Any]) -> str:
+    """Its values as JSON, for people."""
+    return json.dumps(list(event), default=str)
 
 
 # To the logs.

@@ -44,9 +44,14 @@ def to_column(values: Sequence[Any], kind: AttrType) -> Any:
     """Python values of one attribute as the log holds them; ValueError where one is of another
     type, TypeError likewise.
     """
+    return pa.array(to_stored(values, kind), ARROW_TYPES[kind])
+
+
+def to_stored(values: Sequence[Any], kind: AttrType) -> list[Any]:
+    """As `record_batch` takes them."""
     if kind is AttrType.OBJECT:
-        values = [None if v is None else _encode(v).decode() for v in values]
-    return pa.array(values, ARROW_TYPES[kind])
+        return [None if v is None else _encode(v).decode() for v in values]
+    return list(values)
 
 
 def from_value(value: Any, kind: AttrType) -> Any:

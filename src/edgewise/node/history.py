@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.engines.embedded import Embedded
-from edgewise.engines.inputs import STREAM, Inputs, Offsets
+from edgewise.engines.inputs import STREAM, Inputs, Offsets, demand_inputs
 from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, TS, from_value
 from edgewise.event.event import Event
@@ -34,6 +34,7 @@ def history(
     """Rows of every stream that a query writes."""
     if engine not in ENGINES:
         raise SetupError(f"no engine '{engine}': choose one of {', '.join(ENGINES)}")
+    demand_inputs(app)
     logs = {s.name: Layout(data).log(s.name) for s in app.inputs}
     missing = [str(path) for path in logs.values() if not path.is_dir()]
     if missing:

@@ -119,6 +119,9 @@ def _embedded(app: App, events: Iterable[Event]) -> Iterator[Event]:
 
 def _spark(app: App, events: Iterable[Event], engine: str, **config: Any) -> Iterator[Event]:
     """Through real logs in a directory that is gone afterwards."""
+    from edgewise.engines.inputs import demand_inputs
+
+    demand_inputs(app)
     with tempfile.TemporaryDirectory(prefix="edgewise-replay-") as directory:
         layout = Layout(Path(directory))
         _load(app, events, layout)
@@ -144,14 +147,15 @@ def _load(app: App, events: Iterable[Event], layout: Layout) -> None:
                         raise BadEvent(f"'{name}' is written by a query", index=number)
                     by_stream[name].append((number, event))
             for name, rows in by_stream.items():
-                width = len(app.stream(name).schema.attributes)
-                data = [e.data or (None,) * width for _, e in rows]
+                kinds = [a.type for a in app.stream(name).schema.attributes]
+                data = [e.data or (None,) * len(kinds) for _, e in rows]
+                columns = zip(kinds, zip(*data, strict=True), strict=True)
                 batch = arrow.record_batch(
                     writers[name].schema,
                     [e.ts for _, e in rows],
                     [number for number, _ in rows],
                     [int(e.kind) for _, e in rows],
-                    [list(c) for c in zip(*data, strict=True)],
+                    [arrow.to_stored(values, kind) for kind, values in columns],
                 )
                 writers[name].append(batch)
     finally:

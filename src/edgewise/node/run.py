@@ -18,6 +18,7 @@ from pathlib import Path
 import uvloop
 
 from edgewise.edge.collector import calm
+from edgewise.engines.inputs import demand_inputs
 from edgewise.errors import EdgewiseError
 from edgewise.event.position import Position
 from edgewise.ha.driver import Lease, StandbyLoop
@@ -53,6 +54,7 @@ class Node:
         self.config = config
         self.steps = Steps()
         self.loaded = apps.load(config.app, config.functions)
+        demand_inputs(self.loaded.app)
         Ends.of(self.loaded.app, self.loaded.merges)  # said now, not when the lease is won
         self._when_serving = when_serving
         self._serving: Serving | None = None

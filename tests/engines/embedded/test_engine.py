@@ -32,6 +32,15 @@ def test_a_late_event_keeps_its_time_and_moves_nothing():
     assert engine.clock == 1000
 
 
+def test_time_may_begin_before_the_epoch():
+    engine = Embedded(APP)
+    engine.send("S", -1000, ["a", 1, 2.0])
+    engine.send("S", -800, ["a", 1, 2.0])
+    engine.advance(-700)
+    found = [(e.ts, e.data) for e in engine.take()]
+    assert found == [(-1000, ("a", 1)), (-900, ("a", 0)), (-800, ("a", 1)), (-700, ("a", 0))]
+
+
 def test_float_attributes_are_single_precision():
     floats = Stream(Schema.of("F", f="float"))
     f = Field(AttrType.FLOAT, "S", "f")

@@ -128,15 +128,30 @@ def test_what_comes_too_late_is_counted_and_goes_to_the_fault_stream():
         ("O", 1100, (2,)),
     ]
     assert kernel.stats.late == {"S": 1}
+    assert kernel.take_failed() == [("S", 1100, 3, 0, "late by 1 ms", [("a", 4)])]
 
 
-def test_without_a_fault_stream_it_is_only_counted():
+@given(st.integers(0, len(QUERIES) - 1), st.lists(EVENT, max_size=25))
+def test_times_before_the_epoch_are_times_like_all_others(which, steps):
+    came, before = arrivals(steps), 10 * END
+    events = runs([(ts - before, stream, row) for ts, stream, row in came])
+    kernel, clock = kernel_of(ORDERED[which]), -(1 << 63)
+    for run in events:
+        clock = max(clock, run.ts[0])
+        kernel.feed(Run(run.stream, run.ts, run.columns, run.offset, [clock], run.at))
+    kernel.advance(END + LATENESS - before, 0)
+    found = [(s, c + before, p, ts + before, *rest) for s, c, p, ts, *rest in rows(kernel)]
+    assert found == [tuple(row) for row in through(ORDERED[which], came)]
+
+
+def test_without_a_fault_stream_it_is_counted_and_told():
     kernel = kernel_of(ORDERED[0])
     for run in runs([(1000, "S", ("a", 2)), (900, "S", ("a", 3))]):
         kernel.feed(run)
     kernel.advance(END, 0)
     assert [r.data for r in kernel.take()] == [("a", 2)]
     assert kernel.stats.late == {"S": 1}
+    assert kernel.take_failed() == [("S", 1000, 1, 0, "late by 60 ms", [("a", 3)])]
 
 
 def test_a_stream_that_declares_nothing_loses_nothing():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import os
 import random
 from functools import partial
@@ -18,8 +19,11 @@ from tests.engines.spark.slices import (
     plain,
 )
 
+from edgewise.engines.live import LiveApp
+from edgewise.engines.results import FAULTS
 from edgewise.engines.spark.engine import SparkApp, SparkConfig
 from edgewise.errors import SetupError
+from edgewise.event.event import Event
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
@@ -77,8 +81,6 @@ def test_many_random_apps_give_the_same_rows_on_every_engine(spark, seed):
 
 @pytest.mark.spark
 def test_the_demo_query_is_keyed_and_the_same_in_tasks(spark):
-    from edgewise.event.event import Event
-
     dice = random.Random(5)
     times = itertools.accumulate(dice.choice([0, 100, 2000, 9000]) for _ in range(3000))
     events = [Event("login_stream", t, (f"ip{dice.randint(0, 20)}", "c")) for t in times]
@@ -241,3 +243,53 @@ def test_what_a_stream_has_begun_is_not_a_batch_s(tmp_path):
     with pytest.raises(SetupError, match="has begun already"):
         job.begin_at({"login_stream": 0})
     job.close()
+
+
+FAULTY = """
+@lateness('1 sec') define stream S (k string, v int, p string);
+@lateness('2 sec') define stream T (k string, v int, p string);
+from S[str:regexp(k, p)]#window.time(2 sec) select k, count() as n group by k insert into O;
+from T[str:regexp(k, p)] select k insert into O2;
+"""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_late_or_breaks_a_query_is_told_alike_with_its_offset(tmp_path, seed):
+    dice = random.Random(seed)
+    app = compile_app(FAULTY).app
+    times = itertools.accumulate(dice.choice([0, 300, 900]) for _ in range(60))
+    events = [
+        Event(
+            dice.choice("ST"),
+            max(t - dice.choice([0, 500, 1500, 5000]), 1),
+            (dice.choice("ab"), n, dice.choice(["a", "("])),
+        )
+        for n, t in enumerate(times)
+    ]
+    told = []
+    for name in ("live", "batch"):
+        layout = Layout(tmp_path / name)
+        _load(app, events, layout)
+        outputs = (*app.outputs, FAULTS)
+        writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in outputs}
+        logs = {s.name: layout.log(s.name) for s in app.inputs}
+        places = {"logs": logs, "writers": writers, "checkpoint": layout.checkpoint("app")}
+        if name == "live":
+            job = LiveApp(app, **places, rows_max=dice.choice([1, 7, 100]))
+            while job.step(0):
+                pass
+        else:
+            sizes = {"partitions": dice.randint(1, 3), "history_rows_max": dice.choice([7, 100])}
+            job = SparkApp(None, app, **places, config=SparkConfig(**sizes))
+            job.batch()
+        counts = job.progress.counts
+        for part in (job, *writers.values()):
+            part.close()
+        told.append(sorted(e.data for e in rows_of(layout.log(FAULTS.name), FAULTS.schema)))
+        late = sum("late by" in error for _, _, error, _ in told[-1])
+        assert late == sum(counts["late"].values()) > 0
+        assert len(told[-1]) - late == sum(counts["faults"].values()) > 0
+    assert told[0] == told[1]
+    for stream, offset, _, text in told[0]:
+        own = [e for e in events if e.stream == stream]
+        assert json.loads(text) == list(own[offset].data)

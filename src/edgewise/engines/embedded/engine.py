@@ -12,6 +12,7 @@ from typing import Any
 from edgewise.engines.kernel import compile_kernel
 from edgewise.engines.kernel.api import Run
 from edgewise.engines.kernel.java import f32
+from edgewise.engines.kernel.runtime import BEGINNING
 from edgewise.errors import BadEvent
 from edgewise.event.event import Event
 from edgewise.event.types import AttrType
@@ -40,7 +41,7 @@ class Embedded:
         self.as_sent = as_sent
         fragment = Fragment(app.name, tuple(q.name for q in app.queries))
         self.kernel = compile_kernel(app, fragment, taps, as_sent=as_sent)
-        self._clock = start or 0
+        self._clock = BEGINNING if start is None else start
         self._offset = 0
         self._kinds = {s.name: [a.type for a in s.schema.attributes] for s in app.streams}
         if start is not None:

@@ -3,21 +3,22 @@
 With a declared lateness an app's time runs behind the newest event by the largest lateness of its
 streams. An event waits here until that time reaches its own, so queries see events sorted by
 time; those of one moment keep the order they came in. What comes later than its stream allows goes
-to the fault stream, or nowhere, and is counted. A stream that declares nothing is put in order
-too; its events that come too late for that are handed on at once, as ever.
+to the fault stream, if there is one, and is counted and told in any case. A stream that declares
+nothing is put in order too; its events that come too late for that are handed on at once, as ever.
 
 When an event is let go does not matter for the place of its rows: that is the event's own time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from edgewise.engines.kernel.api import KernelStats, Run
+from edgewise.engines.kernel.runtime import BEGINNING, Failed
 from edgewise.plan.nodes import App
 
 HELD_MAX = 1_000_000  # events of one kernel that wait; beyond it the oldest go on early
@@ -27,13 +28,14 @@ Held = tuple[int, int, str, int, int, tuple[Any, ...]]  # time to go, offset, st
 
 
 class Order:
-    def __init__(self, app: App, stats: KernelStats) -> None:
+    def __init__(self, app: App, stats: KernelStats, tell: Callable[[Failed], None]) -> None:
         self.lag_ms = app.lateness_ms or 0
-        self.floor = 0  # no event is handed on at a time before this
+        self.floor = BEGINNING  # no event is handed on at a time before this
         self._allowed = {s.name: s.lateness_ms for s in app.streams}
         self._told = {s.name[1:]: s.name for s in app.streams if s.name.startswith("!")}
         self._held: list[Held] = []
         self._stats = stats
+        self._tell = tell
 
     def put(self, run: Run) -> None:
         allowed = self._allowed.get(run.stream)
@@ -46,8 +48,10 @@ class Order:
                 continue
             late = self._stats.late
             late[run.stream] = late.get(run.stream, 0) + 1
+            why = f"late by {clock - allowed - ts} ms"
+            self._tell((run.stream, clock, offset, at, why, [tuple(row)]))
             if run.stream in self._told:
-                told = (*row, f"late by {clock - allowed - ts} ms")
+                told = (*row, why)
                 heappush(self._held, (due, offset, self._told[run.stream], ts, at, told))
 
     def let_go(self, clock: int) -> Iterator[Run]:

@@ -31,6 +31,7 @@ Chunk = list[tuple[int, int, Row]]  # (kind, ts, row): what one cause put into m
 Timer = tuple[int, int, int, int]
 OnTimer = Callable[[State, int, Any], None]
 Failed = tuple[str, int, int, int, str, list[Row]]  # stream, clock, offset, at, error, events
+BEGINNING = -(1 << 63)  # before every moment
 FAILED_MAX = 1000  # told whole between two takes; the others are only counted
 
 
@@ -173,9 +174,12 @@ class Runtime:
         """An event of this stream could not be handled and is dropped."""
         self.faults[stream] = self.faults.get(stream, 0) + 1
         error = self.reasons[stream] = f"{type(why).__name__}: {why}"
+        rows = [row[2] for row in chunk]
+        self.tell((stream, self.now, self.offset, self.at, error, rows))
+
+    def tell(self, failed: Failed) -> None:
         if len(self.failed) < FAILED_MAX:
-            rows = [row[2] for row in chunk]
-            self.failed.append((stream, self.now, self.offset, self.at, error, rows))
+            self.failed.append(failed)
 
     def drop(self, owner: str) -> None:
         self.dropped[owner] = self.dropped.get(owner, 0) + 1

@@ -37,7 +37,7 @@ class Saved:
         mark: bytes,
         by_key: int | None,
     ) -> None:
-        self.order = None if app.lateness_ms is None else Order(app, stats)
+        self.order = None if app.lateness_ms is None else Order(app, stats, rt.tell)
         self._app, self._rt, self._stats = app, rt, stats
         self._layout, self._mark, self._by_key = layout, mark, by_key
         self._pieces = Pieces()
@@ -102,7 +102,7 @@ class Saved:
     def _hold(self, waiting: list[Any]) -> None:
         """What waits goes on waiting; where nothing is late any more, until time next moves."""
         if self.order is None:
-            self.order = Order(self._app, self._stats)
+            self.order = Order(self._app, self._stats, self._rt.tell)
         self.order.restore(waiting)
 
     def carry(self, old: Layout, states: States, clock: int) -> None:

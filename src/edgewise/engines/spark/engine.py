@@ -27,7 +27,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from edgewise.engines import host, scan
 from edgewise.engines.faults import in_own_logs
 from edgewise.engines.host import Cut, Job, run_part
-from edgewise.engines.inputs import Inputs
+from edgewise.engines.inputs import Inputs, demand_inputs
 from edgewise.engines.kernel import compile_kernel
 from edgewise.engines.parcel import Home
 from edgewise.engines.progress import Progress
@@ -85,6 +85,7 @@ class SparkApp:
         taps: tuple[str, ...] = (),
         start: int | None = None,
     ) -> None:
+        demand_inputs(app)
         ship(app)
         self.spark = spark
         self.app = app = rewrite(app)
