@@ -90,6 +90,8 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jwt-key", type=Path, help="file with a secret or a public key in PEM")
     parser.add_argument("--revoked", type=Path, help="file of names whose tokens no longer hold")
     parser.add_argument("--origin", action="append", default=[], help="pages that may connect")
+    about = "address or network of a reverse proxy that says for whom it asks"
+    parser.add_argument("--trusted-proxy", action="append", default=[], help=about)
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
     parser.add_argument("--tls-key", type=Path, help="its key in PEM")
 
@@ -256,6 +258,7 @@ def _shared(arguments: argparse.Namespace) -> dict[str, Any]:
         "jwt_key": arguments.jwt_key,
         "revoked": arguments.revoked,
         "origins": tuple(arguments.origin),
+        "trusted_proxies": tuple(arguments.trusted_proxy),
         "tls": tls,
     }
 

@@ -30,6 +30,46 @@ def test_who_comes_is_counted_by_address_until_it_leaves(deeds):
     assert not arrivals._by_address
 
 
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("1234-")), max_size=40))
+def test_behind_a_trusted_proxy_who_asked_last_is_counted(deeds):
+    limits = {"connections_max": 5, "address_connections_max": 2}
+    arrivals, here = Arrivals(EdgeConfig(trusted_proxies=("10.0.0.0/8",), **limits)), {}
+    for who, last in deeds:
+        if who not in here:
+            assert bool(arrivals.joined(who, "10.0.0.1")) == (len(here) >= 5)
+            here[who] = "10.0.0.1"
+        elif last == "-":
+            arrivals.left(who)
+            del here[who]
+        else:
+            here[who] = f"192.0.2.{last}"
+            refused = arrivals.asks(who, "10.0.0.1", {"x-forwarded-for": here[who]})
+            assert bool(refused) == ([*here.values()].count(here[who]) > 2)
+        assert arrivals._by_address == {a: [*here.values()].count(a) for a in here.values()}
+        assert len(arrivals) == len(here)
+
+
+def test_nobody_else_is_believed():
+    forged = {"x-forwarded-for": "192.0.2.1"}
+    for trusted in ((), ("10.0.0.0/8",)):
+        arrivals = Arrivals(EdgeConfig(trusted_proxies=trusted, address_connections_max=1))
+        for who in "ab":
+            refused = arrivals.joined(who, "127.0.0.1")
+            arrivals.asks(who, "127.0.0.1", forged)
+        assert refused == "too many connections from 127.0.0.1"
+        assert arrivals._by_address == {"127.0.0.1": 2}
+
+
+def test_a_proxy_that_says_nothing_counts_as_one_client():
+    config = EdgeConfig(trusted_proxies=("10.0.0.1",), address_connections_max=1)
+    arrivals = Arrivals(config)
+    refused = [
+        arrivals.joined(who, "10.0.0.1") or arrivals.asks(who, "10.0.0.1", {}) for who in "ab"
+    ]
+    assert refused == ["", "too many connections from 10.0.0.1"]
+    assert not arrivals.asks("c", "10.0.0.1", {})  # gone meanwhile
+
+
 class Newcomer:
     heard = True
 

@@ -4,7 +4,7 @@ import weakref
 
 import msgspec
 import pytest
-from tests.edge.transports.test_connection import Recorder
+from tests.edge.transports.test_connection import UPGRADE, Recorder
 from websockets.frames import Frame, Opcode
 
 from edgewise.edge.collector import MIDDLE, OLD_MAX, THRESHOLDS, YOUNG, calm
@@ -53,10 +53,6 @@ WISHES = [
     codec.encode(frames.Unsubscribe(1)),
     b"\xc1 no frame",
 ]
-UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-)
 
 
 def ws(data, opcode=Opcode.BINARY, *, fin=True):

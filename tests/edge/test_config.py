@@ -9,6 +9,7 @@ from edgewise.errors import SetupError
     [
         ({"sessions_max": 0}, "sessions_max"),
         ({"assets": (("x", None),)}, "begin with '/'"),
+        ({"trusted_proxies": ("nginx",)}, "trusted proxy"),
         ({"ping_ms": 100, "idle_ms": 100}, "idle_ms"),
     ],
 )

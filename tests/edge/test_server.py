@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from edgewise.edge import reports, rounds, server
 from edgewise.edge.config import EdgeConfig
@@ -388,3 +389,23 @@ def test_a_hiccup_of_the_machine_makes_nobody_wait(monkeypatch):
             assert edge.rounds.tick_us == 0
 
     with_edge(scenario)
+
+
+def test_behind_a_trusted_proxy_each_client_has_its_own_room():
+    async def scenario(edge, port):
+        def as_client(address):
+            return connect(
+                f"ws://127.0.0.1:{port}/ws", additional_headers={"X-Forwarded-For": address}
+            )
+
+        async with as_client("9.9.9.9, 192.0.2.1") as one, as_client("9.9.9.9, 192.0.2.2") as two:
+            for websocket in (one, two):
+                await subscribed(websocket)
+            with pytest.raises(InvalidStatus) as caught:
+                await as_client("6.6.6.6, 192.0.2.2")
+            assert caught.value.response.body == b"too many connections from 192.0.2.2\n"
+        await until(lambda: not len(edge.arrivals))
+        async with as_client("192.0.2.2") as again:
+            await subscribed(again)
+
+    with_edge(scenario, trusted_proxies=("127.0.0.0/8",), address_connections_max=1)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from edgewise.edge.config import EdgeConfig
+from edgewise.edge.proxies import Proxies
 from edgewise.edge.transports.connection import Connection
 
 WELCOMES_MAX = 8  # newcomers listened to in one turn of the loop
@@ -45,8 +46,11 @@ class Doorstep:
 
 
 class Arrivals:
+    """A connection of a trusted proxy counts for whoever asked over it last."""
+
     def __init__(self, config: EdgeConfig) -> None:
         self._config = config
+        self._proxies = Proxies(config.trusted_proxies)
         self._open: dict[Connection, str] = {}
         self._by_address: dict[str, int] = {}
 
@@ -58,13 +62,19 @@ class Arrivals:
 
     def joined(self, connection: Connection, address: str) -> str:
         """Why a connection cannot stay; empty when it can. `left` follows either way."""
-        self._open[connection] = address
-        count = self._by_address[address] = self._by_address.get(address, 0) + 1
+        self._enter(connection, address)
         if len(self._open) > self._config.connections_max:
             return "too many connections"
-        if count > self._config.address_connections_max:
-            return f"too many connections from {address}"
-        return ""
+        return "" if self._proxies.trusts(address) else self._crowded(address)
+
+    def asks(self, connection: Connection, peer: str, headers: Mapping[str, str]) -> str:
+        """A request came over it: why it is not answered, empty when it is."""
+        if not self._proxies or connection not in self._open:
+            return ""
+        address = self._proxies.client(peer, headers)
+        self.left(connection)
+        self._enter(connection, address)
+        return self._crowded(address)
 
     def left(self, connection: Connection) -> None:
         address = self._open.pop(connection, None)
@@ -73,3 +83,11 @@ class Arrivals:
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
+
+    def _enter(self, connection: Connection, address: str) -> None:
+        self._open[connection] = address
+        self._by_address[address] = self._by_address.get(address, 0) + 1
+
+    def _crowded(self, address: str) -> str:
+        crowded = self._by_address[address] > self._config.address_connections_max
+        return f"too many connections from {address}" if crowded else ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgewise.edge.gate import Verifier
+from edgewise.edge.proxies import Proxies
 from edgewise.edge.revoked import Revoked
 from edgewise.errors import SetupError
 
@@ -19,11 +20,12 @@ class EdgeConfig:
     revoked: Revoked | None = None  # principals whose tokens no longer hold
     origins: tuple[str, ...] = ()  # pages from elsewhere that may connect
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
+    trusted_proxies: tuple[str, ...] = ()  # addresses and networks that say who asks
 
     principal_sessions_max: int = 1_000  # per principal whose token does not say
     sessions_max: int = 10_000
     connections_max: int = 12_000
-    address_connections_max: int = 6_000  # of one address; behind a proxy all come from its own
+    address_connections_max: int = 6_000  # of one address; behind a proxy see trusted_proxies
     subscriptions_max: int = 256  # per session
     session_topics_max: int = 100_000  # topics selected by one session
     topics_max: int = 1_000_000
@@ -57,6 +59,7 @@ class EdgeConfig:
                 raise SetupError(f"edge: the asset prefix '{prefix}' must begin with '/'")
             if not directory.is_dir():
                 raise SetupError(f"edge: {directory} is no directory; give one for '{prefix}'")
+        Proxies(self.trusted_proxies)
         for path in self.tls or ():
             if not path.is_file():
                 raise SetupError(f"edge: {path} is no file; TLS needs a certificate and a key")

@@ -74,7 +74,8 @@ class Edge:
         self.spoke = self._awake.spoke
         self._by_name: dict[str, Carrier] = {}
         self.arrivals = Arrivals(self.config)
-        self.joined, self.came = self.arrivals.joined, Doorstep().came
+        self.joined, self.asks = self.arrivals.joined, self.arrivals.asks
+        self.came = Doorstep().came
         self._polls: set[PollCarrier] = set()
         self._calls = Calls(self.flush_soon)
         self._routes = Routes(

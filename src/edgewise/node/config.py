@@ -47,6 +47,7 @@ class NodeConfig:
     jwt_key: Path | None = None  # a secret, or a public key in PEM
     revoked: Path | None = None  # names of principals whose tokens no longer hold
     origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()  # of the edge: addresses and networks
     watch: bool = False  # take the app file again when its text changes
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
     functions: tuple[str, ...] = ()  # names of what the user adds to the language
@@ -81,6 +82,7 @@ class NodeConfig:
             verifier=self.verifier(),
             revoked=Revoked(self.revoked) if self.revoked else None,
             origins=self.origins,
+            trusted_proxies=self.trusted_proxies,
             tls=self.tls,
         )
 

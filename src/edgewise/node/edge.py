@@ -39,6 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jwt-key", type=Path)
     parser.add_argument("--revoked", type=Path)
     parser.add_argument("--origin", action="append", default=[])
+    parser.add_argument("--trusted-proxy", action="append", default=[])
     parser.add_argument("--tls", type=Path, nargs=2)
     parser.add_argument("--log", action="append", default=[])
     parser.add_argument("--functions", action="append", default=[])
@@ -68,6 +69,7 @@ def _config(arguments: argparse.Namespace) -> NodeConfig:
         jwt_key=arguments.jwt_key,
         revoked=arguments.revoked,
         origins=tuple(arguments.origin),
+        trusted_proxies=tuple(arguments.trusted_proxy),
         tls=tuple(arguments.tls) if arguments.tls else None,
     )
 

@@ -270,6 +270,7 @@ class Serving:
             words += ["--asset", prefix, str(directory)]
         lists = {
             "--origin": config.origins,
+            "--trusted-proxy": config.trusted_proxies,
             "--log": self.layout.homes.words(),
             "--functions": config.functions,
         }

@@ -3,6 +3,8 @@
 import asyncio
 from http import HTTPStatus
 
+import pytest
+
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import Gate
@@ -11,6 +13,11 @@ from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.http import problem
 from edgewise.edge.transports.websocket import Packer
+
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 
 
 class Recorder(asyncio.Transport):
@@ -54,6 +61,9 @@ class Host:
 
     def joined(self, _connection, _address):
         return ""
+
+    def asks(self, _connection, _peer, headers):
+        return "too many" if "crowd" in headers else ""
 
     def came(self, connection):
         self.newcomer = connection
@@ -99,6 +109,16 @@ def test_requests_in_one_packet_are_all_answered():
     connection.data_received(b"GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n")
     assert transport.out.count(b"404 Not Found") == 2
     assert not transport.closed
+
+
+@pytest.mark.parametrize("head", [b"GET /a HTTP/1.1\r\n", UPGRADE.removesuffix(b"\r\n")])
+def test_who_is_one_too_many_behind_a_proxy_is_told_so_and_goes(head):
+    _, connection, transport = connected()
+    connection.data_received(head + b"Crowd: big\r\n\r\n")
+    assert b"503 Service Unavailable" in transport.out
+    assert b"too many" in transport.out
+    assert transport.closed
+    assert connection.session is None
 
 
 def test_what_is_no_http_is_answered_and_closed():

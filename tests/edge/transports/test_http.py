@@ -27,6 +27,15 @@ def test_requests_come_out_however_the_bytes_are_cut(size):
     ]
 
 
+def test_a_header_that_comes_twice_is_one_list_and_what_follows_the_body_changes_nothing():
+    _, (request,) = parse(
+        b"POST /send HTTP/1.1\r\nX-Forwarded-For: a\r\nx-forwarded-for: b\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Forwarded-For: c\r\nNew: d\r\n\r\n"
+    )
+    assert request.headers == {"x-forwarded-for": "a, b", "transfer-encoding": "chunked"}
+    assert request.body == b"x"
+
+
 def test_an_upgrade_keeps_its_bytes():
     data = b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
     parser, out = parse(data)

@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Protocol, cast
 
@@ -35,6 +35,7 @@ class Host(Protocol):
     pack: Packer
 
     def joined(self, connection: Connection, address: str) -> str: ...
+    def asks(self, connection: Connection, peer: str, headers: Mapping[str, str]) -> str: ...
     def left(self, connection: Connection) -> None: ...
     def came(self, connection: Connection) -> None: ...
     def open_session(self, carrier: Connection) -> Session | None: ...
@@ -64,6 +65,7 @@ class Connection(asyncio.Protocol):
         self._writable = True
         self._later: asyncio.TimerHandle | None = None
         self._since_us = host.now_us()
+        self._peer = ""
 
     # asyncio's side
 
@@ -79,7 +81,8 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, self._config.notsent_lowat)
         address, *_ = transport.get_extra_info("peername") or ("",)
-        refused = self._host.joined(self, str(address))
+        self._peer = str(address)
+        refused = self._host.joined(self, self._peer)
         if refused:
             self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
         else:
@@ -246,6 +249,8 @@ class Connection(asyncio.Protocol):
                 if len(self._asked) >= self._config.pipelined_max:
                     self._refuse(problem(HTTPStatus.TOO_MANY_REQUESTS, "one request at a time"))
                     return
+                if self._unwelcome(request.headers):
+                    return
                 self._asked.append(request)
                 self._host.request(self, request)
         except BadRequest as error:
@@ -259,7 +264,15 @@ class Connection(asyncio.Protocol):
             self._parser.release()
             self._parser = None
 
+    def _unwelcome(self, headers: Mapping[str, str]) -> bool:
+        refused = self._host.asks(self, self._peer, headers)
+        if refused:
+            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
+        return bool(refused)
+
     def _upgrade(self, head: bytes, headers: dict[str, str]) -> None:
+        if self._unwelcome(headers):
+            return
         refused = self._host.upgrade_refused(headers)
         if refused is not None:
             self._refuse(refused)

@@ -117,7 +117,14 @@ class Parser:
         self._target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._request.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if not self._in_head:
+            return  # after the body: nothing that was decided by the head may change
+        headers, key, text = (
+            self._request.headers,
+            name.decode("latin-1").lower(),
+            value.decode("latin-1"),
+        )
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
     def on_headers_complete(self) -> None:
         request = self._request
