@@ -1,10 +1,13 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
+from edgewise.edge.merge import Merge
 from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, TopicTree
+from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
 from edgewise.wire.paths import parse_selector
 from edgewise.wire.view import Removed, Update, View
@@ -166,3 +169,30 @@ def test_a_change_is_offered_to_those_with_nothing_pending_and_the_others_are_co
     if not {"leave", "remove"} & {verb for verb, *_ in deeds}:
         counted = sum(group.conflated for group in fanout.tree.groups.values())
         assert counted == sum(viewer.outbox.conflated for viewer in viewers)
+
+
+def only_numbers(a, b):
+    return float(a) + float(b)
+
+
+def test_a_value_that_a_merge_does_not_take_changes_nothing():
+    fanout = an_edge()
+    strict = Merge("strict", only_numbers, lift=float, samples=(1, 2))
+    fanout.merges.register(strict)
+    policy, viewer = Policy(conflate="merge(strict(v))"), Viewer(fanout, "#")
+    for value in ("text", 1, "text", 2):
+        if value == "text":
+            with pytest.raises(ProtocolError, match="'a' does not take this by merge"):
+                put(fanout, "a", {"v": value}, policy=policy)
+        else:
+            put(fanout, "a", {"v": value}, policy=policy)
+            assert [u.value for u in viewer.read()] == [{"v": float(value)}]
+    assert len(fanout.tree) == 1
+
+
+def test_a_topic_whose_first_value_was_refused_is_not_there():
+    fanout = an_edge()
+    fanout.merges.register(Merge("strict", only_numbers, lift=float, samples=(1, 2)))
+    with pytest.raises(ProtocolError):
+        put(fanout, "a", {"v": "text"}, policy=Policy(conflate="merge(strict(v))"))
+    assert len(fanout.tree) == 0

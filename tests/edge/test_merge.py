@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.edge.merge import STOCK, Merge, Merges, check_laws, equal, window
+from edgewise.edge.merge import STOCK, WINDOW_SHOWS, Merge, Merges, check_laws, equal, window
 from edgewise.errors import SetupError
+from edgewise.wire import codec
 
 INTS = st.integers(-1000, 1000)
 LISTS = st.lists(INTS, max_size=4)
@@ -103,3 +104,44 @@ def test_a_window_shows_what_was_asked_for():
     assert mean.show(folded) == {"p": {"mean": 3.0, "min": 1, "count": 3}, "s": "z"}
     with pytest.raises(SetupError, match="median"):
         window(["median"])
+
+
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**64 - 1),
+        st.floats(),
+        st.text(max_size=3),
+        st.binary(max_size=3),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["a", "m2", "count", "mean"]), inner, max_size=3),
+    ),
+    max_leaves=4,
+)
+RECORDS = st.lists(st.dictionaries(st.sampled_from("ab"), ANYTHING), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("name", [*(f"merge({n})" for n in STOCK), "merge(sum(a), min(b))"])
+@given(records=RECORDS)
+def test_whatever_is_published_merges_to_something_a_frame_can_carry(name, records):
+    merge = Merges().of(name)
+    codec.encode(merge.show(functools.reduce(merge.merge, map(merge.lift, records))))
+
+
+@given(RECORDS)
+def test_whatever_is_published_has_a_window(records):
+    own = window(WINDOW_SHOWS)
+    codec.encode(own.show(functools.reduce(own.merge, map(own.lift, records))))
+
+
+def test_a_map_that_looks_like_statistics_is_a_map():
+    own, record = window(["mean"]), {"a": {"m2": 1}}
+    assert own.show(own.merge(own.lift(record), own.lift(record))) == record
+
+
+def test_lists_and_maps_have_a_union_too():
+    union = STOCK["union"].merge
+    assert union([[1], "[1]", 2], [{"b": 1}, [1], 2]) == [{"b": 1}, 2, [1], "[1]"]

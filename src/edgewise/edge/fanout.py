@@ -56,7 +56,12 @@ class Fanout:
             policy = policy or DEFAULT
             topic = self.tree.create(path, policy, self.merges.of(policy.conflate))
             topic.whole_from = whole_from
-        change = topic.change(epoch, offset + 1, at_us, value, key)
+        try:
+            change = topic.change(epoch, offset + 1, at_us, value, key)
+        except ProtocolError:
+            if fresh:
+                self.tree.remove(path)  # whoever wants it is told when it has a value
+            raise
         self.changed(topic, change, now_us)
         if fresh:
             self._welcome(topic)

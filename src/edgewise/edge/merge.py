@@ -33,6 +33,7 @@ from edgewise.errors import SetupError
 
 APPEND_DEFAULT = 100
 SAMPLES_MAX = 8  # triples of them are tried: 512 calls
+INTEGERS = range(-(2**63), 2**64)  # what a frame can carry
 WINDOW_SHOWS = ("count", "sum", "mean", "min", "max", "stdev", "last")
 
 Op = Callable[[Any, Any], Any]
@@ -45,7 +46,7 @@ def _same(value: Any) -> Any:
 @dataclass(frozen=True, slots=True)
 class Merge:
     """`lift` prepares one value, `merge` joins two, `show` is what the client gets; `samples` are
-    values to check the laws with.
+    values to check the laws with. A field that is none of what it `takes` keeps the newer value.
     """
 
     name: str
@@ -56,57 +57,76 @@ class Merge:
     lift: Callable[[Any], Any] = _same
     show: Callable[[Any], Any] = _same
     samples: tuple[Any, ...] = ()
+    takes: tuple[type, ...] = (object,)
+
+
+class Stats(dict[str, Any]):
+    """The state of `stats` and of windows; no map off the wire is one."""
+
+
+def _sum(a: Any, b: Any) -> Any:
+    total = a + b
+    return total if not isinstance(total, int) or total in INTEGERS else float(total)
 
 
 def _union(a: list[Any], b: list[Any]) -> list[Any]:
-    return sorted({*a, *b}, key=lambda item: (type(item).__name__, item))
+    """Sorted within each type; lists and maps by how they are written."""
+    items = {(repr(i),) if isinstance(i, (list, dict)) else i: i for i in (*a, *b)}
+    return [items[key] for key in sorted(items, key=lambda k: (type(items[k]).__name__, k))]
 
 
 def _append(limit: int) -> Op:
     return lambda a, b: [*a, *b][-limit:]
 
 
-def _lift_stats(x: float) -> dict[str, Any]:
-    return {"count": 1, "mean": float(x), "m2": 0.0, "min": x, "max": x, "sum": x, "last": x}
+def _lift_stats(x: float) -> Stats:
+    return Stats(count=1, mean=float(x), m2=0.0, min=x, max=x, sum=x, last=x)
 
 
-def _merge_stats(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+def _merge_stats(a: Stats, b: Stats) -> Stats:
     """Chan's parallel update of mean and variance."""
     count = a["count"] + b["count"]
     shift = b["mean"] - a["mean"]
-    return {
-        "count": count,
-        "mean": a["mean"] + shift * b["count"] / count,
-        "m2": a["m2"] + b["m2"] + shift * shift * a["count"] * b["count"] / count,
-        "min": min(a["min"], b["min"]),
-        "max": max(a["max"], b["max"]),
-        "sum": a["sum"] + b["sum"],
-        "last": b["last"],
-    }
+    return Stats(
+        count=count,
+        mean=a["mean"] + shift * b["count"] / count,
+        m2=a["m2"] + b["m2"] + shift * shift * a["count"] * b["count"] / count,
+        min=min(a["min"], b["min"]),
+        max=max(a["max"], b["max"]),
+        sum=_sum(a["sum"], b["sum"]),
+        last=b["last"],
+    )
 
 
 def _show_stats(names: Iterable[str]) -> Callable[[Any], Any]:
     wanted = tuple(names)
 
-    def show(state: dict[str, Any]) -> dict[str, Any]:
+    def show(state: Stats) -> dict[str, Any]:
         spread = state["m2"] / (state["count"] - 1) if state["count"] > 1 else 0.0
         return {n: math.sqrt(spread) if n == "stdev" else state[n] for n in wanted}
 
     return show
 
 
+_NUMBER, _ORDERED = (int, float), (int, float, str)
 STOCK: dict[str, Merge] = {
     m.name: m
     for m in (
-        Merge("sum", lambda a, b: a + b, commutative=True, inverse=lambda ab, a: ab - a),
-        Merge("min", min, commutative=True, idempotent=True),
-        Merge("max", max, commutative=True, idempotent=True),
+        Merge("sum", _sum, commutative=True, inverse=lambda ab, a: ab - a, takes=_NUMBER),
+        Merge("min", min, commutative=True, idempotent=True, takes=_ORDERED),
+        Merge("max", max, commutative=True, idempotent=True, takes=_ORDERED),
         Merge("last", lambda _a, b: b, idempotent=True),
         Merge("first", lambda a, _b: a, idempotent=True),
-        Merge("union", _union, commutative=True, idempotent=True),
-        Merge("set", lambda a, b: {**a, **b}, idempotent=True),
-        Merge("append", _append(APPEND_DEFAULT)),
-        Merge("stats", _merge_stats, lift=_lift_stats, show=_show_stats(WINDOW_SHOWS)),
+        Merge("union", _union, commutative=True, idempotent=True, takes=(list,)),
+        Merge("set", lambda a, b: {**a, **b}, idempotent=True, takes=(dict,)),
+        Merge("append", _append(APPEND_DEFAULT), takes=(list,)),
+        Merge(
+            "stats",
+            _merge_stats,
+            lift=_lift_stats,
+            show=_show_stats(WINDOW_SHOWS),
+            takes=(*_NUMBER, Stats),
+        ),
     )
 }
 
@@ -165,7 +185,7 @@ class Merges:
 
     def _named(self, name: str, argument: str) -> Merge:
         if name == "append" and argument:
-            return Merge("append", _append(max(1, int(argument))))
+            return Merge("append", _append(max(1, int(argument))), takes=(list,))
         if name not in self._known:
             raise SetupError(f"no merge '{name}'; there are {', '.join(sorted(self._known))}")
         return self._known[name]
@@ -179,13 +199,13 @@ class _Fields:
         self.others = others
 
     def op_of(self, field: str, value: Any) -> Merge | None:
-        if value is None:
-            return None
-        if field in self.named:
-            return self.named[field]
-        # A tuple is the state of an aggregate: no value off the wire is one.
-        fits = isinstance(value, (int, float, list, dict, tuple)) and not isinstance(value, bool)
-        return self.others if fits else None
+        op = self.named.get(field)
+        if op is None:
+            op = self.others
+            # A tuple is the state of an aggregate: no value off the wire is one.
+            if not isinstance(value, (int, float, list, dict, tuple)) or isinstance(value, bool):
+                return None
+        return op if op is not None and value is not None and isinstance(value, op.takes) else None
 
     def lift(self, record: Any) -> Any:
         if not isinstance(record, dict):
@@ -242,23 +262,23 @@ def window(names: Iterable[str]) -> Merge:
     def merge(older: Any, newer: Any) -> Any:
         if not isinstance(older, dict) or not isinstance(newer, dict):
             return newer
-        both = {k: stats.merge(older[k], v) for k, v in newer.items() if _stats(older.get(k), v)}
+        both = {
+            k: stats.merge(before, v)
+            for k, v in newer.items()
+            if isinstance(v, Stats) and isinstance(before := older.get(k), Stats)
+        }
         return {**older, **newer, **both}
 
     def show(record: Any) -> Any:
         if not isinstance(record, dict):
             return record
-        return {k: stats.show(v) if _stats(v, v) else v for k, v in record.items()}
+        return {k: stats.show(v) if isinstance(v, Stats) else v for k, v in record.items()}
 
     return Merge(f"window({','.join(wanted)})", merge, lift=lift, show=show)
 
 
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _stats(a: Any, b: Any) -> bool:
-    return isinstance(a, dict) and isinstance(b, dict) and "m2" in a and "m2" in b
 
 
 def check_laws(merge: Merge, samples: tuple[Any, ...]) -> None:

@@ -154,8 +154,7 @@ class Topic:
         version, before = (1, None) if old is None else (old.version + 1, old.value)
         arrived = value
         if self.merge is not None:
-            arrived = self.merge.lift(value)
-            value = arrived if before is None else self.merge.merge(before, arrived)
+            arrived, value = self._merged(self.merge, before, value)
         elif self.composed:
             value = compose(self.policy, before, value, at_us, key)
         if old is not None and self.line is None:
@@ -173,6 +172,15 @@ class Topic:
             if len(history) > self.keep:
                 self.whole_from = history.popleft().to
         return head
+
+    def _merged(self, merge: Merge, before: Any, value: Any) -> tuple[Any, Any]:
+        """What came in, and with what was there; ProtocolError when they do not go together."""
+        try:
+            arrived = merge.lift(value)
+            return arrived, arrived if before is None else merge.merge(before, arrived)
+        except Exception as error:  # the merge may be the user's, and the value anybody's
+            reason = f"'{self.path}' does not take this by {merge.name}: {error}"
+            raise ProtocolError(Code.BAD_VALUE, reason) from error
 
     def _fold_in(self, value: Any, arrived: Any) -> None:
         for fold in self.folds.values():
