@@ -1,10 +1,10 @@
 """A range of history gives the rows that its events give, on every engine."""
 
 import pytest
-from tests.engines.spark.slices import case
+from tests.engines.spark.slices import case, late_case
 
 from edgewise.errors import SetupError
-from edgewise.event.event import Kind
+from edgewise.event.event import Event, Kind
 from edgewise.lang import compile_app
 from edgewise.node.history import history
 from edgewise.node.layout import Layout
@@ -28,6 +28,22 @@ def test_all_of_it_is_a_replay(data):
     expected = rows(replay(app, events, "embedded"))
     assert expected
     assert rows(history(app, path, "embedded")) == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_marks_move_time_as_they_did_then(tmp_path, seed):
+    """What was late because time had gone on is late again."""
+    text, events, dice = late_case(seed)
+    app = compile_app(text).app
+    for at in sorted(dice.sample(range(1, len(events)), 3), reverse=True):
+        now = max(e.ts for e in events[:at])
+        events[at:at] = [Event("", now + dice.choice([500, 5000]), (), Kind.MARK)]
+    end = max(e.ts for e in events) + 60_000
+    events.append(Event("", end, (), Kind.MARK))
+    _load(app, events, Layout(tmp_path))
+    assert rows(history(app, tmp_path, "embedded")) == [
+        row for row in rows(replay(app, events, "embedded")) if row[1] <= end
+    ]
 
 
 def span(app, events):

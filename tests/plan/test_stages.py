@@ -38,3 +38,6 @@ def test_the_block_says_why_real_time_mode_does_not_fit():
     assert lines[0] == "on Spark"
     assert "├─ stage query3: by k of R, one task per partition (--partitions)" in lines
     assert lines[-1] == f"└─ {REAL_TIME}"
+    for home, reason in (("files", "Python source"), ("Kafka", "at least once")):
+        assert home in REAL_TIME
+        assert reason in REAL_TIME

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.engines.embedded import Embedded
-from edgewise.engines.inputs import STREAM, Inputs, Offsets, demand_inputs
+from edgewise.engines.inputs import CLOCK, STREAM, Inputs, Offsets, demand_inputs
 from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, TS, from_value
 from edgewise.event.event import Event
@@ -68,7 +68,7 @@ def _embedded(app: App, inputs: Inputs, start: Offsets, end: Offsets) -> Iterato
         data = [
             from_value(row[f"s{row[STREAM]}_{a.name}"], a.type) for a in stream.schema.attributes
         ]
-        engine.send(stream.name, row[TS], data, at=row[AT])
+        engine.send(stream.name, row[TS], data, at=row[AT], clock=row[CLOCK])
         yield from engine.take()
     engine.advance(inputs.clock(end))
     yield from engine.take()

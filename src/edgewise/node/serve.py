@@ -15,7 +15,7 @@ from typing import Any
 from edgewise.edge.feed import Feed
 from edgewise.edge.server import Edge
 from edgewise.edge.sink import TopicSink
-from edgewise.errors import LogError, LogFull, LogLocked, SetupError
+from edgewise.errors import LogError, LogLocked, SetupError
 from edgewise.event.arrow import SYSTEM_COUNT, record_batch
 from edgewise.event.event import Kind
 from edgewise.gateway.dedup import DedupWriter
@@ -39,6 +39,7 @@ from edgewise.node.layout import Layout
 from edgewise.node.merges import register_aggregates
 from edgewise.node.metrics import engine_metrics
 from edgewise.node.rates import Rates
+from edgewise.node.silence import Silence
 from edgewise.node.terminal import Steps
 from edgewise.node.watch import ERROR_CHARS_MAX, Watch
 from edgewise.plan.nodes import Stream
@@ -334,14 +335,16 @@ class Serving:
     async def _carry_time(self) -> None:
         """A stream that falls silent still moves time, at the pace of ours, so timers fire."""
         readers = {n: open_reader(self.layout.place(n)) for n in self.writers}
-        heads = {name: writer.head.offset for name, writer in self.writers.items()}
+        now_s = time.monotonic()
+        silences = {n: Silence(w.head.offset, now_s) for n, w in self.writers.items()}
         try:
             while True:
                 await asyncio.sleep(MARK_EVERY_S)
                 for name, writer in self.writers.items():
-                    if writer.head.offset == heads[name]:
-                        await asyncio.to_thread(_mark_next, writer, readers[name])
-                    heads[name] = writer.head.offset
+                    by_ms = silences[name].lasts_ms(writer.head.offset, time.monotonic())
+                    if by_ms:
+                        await asyncio.to_thread(_mark_next, writer, readers[name], by_ms)
+                        silences[name].marked(writer.head.offset)
         finally:
             for reader in readers.values():
                 reader.close()
@@ -358,17 +361,16 @@ class Serving:
                 await asyncio.to_thread(self.archiver.run, now_ms)
 
 
-def _mark_next(writer: LogWriter, reader: LogReader) -> None:
-    """A broker that is away is told by the doors; the next mark will do."""
+def _mark_next(writer: LogWriter, reader: LogReader, by_ms: int) -> None:
+    """While a disk is full or a broker away no event can come either: time stands still."""
     with suppress(LogError):
         clock = reader.clock(writer.head.offset)
         if clock != CLOCK_NONE:
-            mark(writer, clock + int(MARK_EVERY_S * 1000))
+            mark(writer, clock + by_ms)
 
 
 def mark(writer: LogWriter, ts: int) -> None:
-    """Time moved to `ts`, nothing happened. On a full disk the next mark will do."""
+    """Time moved to `ts`, nothing happened."""
     columns: list[list[Any]] = [[None]] * (len(writer.schema) - SYSTEM_COUNT)
     at_us = WallClock().now_us()
-    with suppress(LogFull):
-        writer.append(record_batch(writer.schema, [ts], [at_us], [int(Kind.MARK)], columns))
+    writer.append(record_batch(writer.schema, [ts], [at_us], [int(Kind.MARK)], columns))

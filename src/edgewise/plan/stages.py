@@ -14,9 +14,9 @@ from edgewise.plan.rules.chain import staged
 from edgewise.plan.rules.stretch import batches_of
 
 REAL_TIME = (
-    "real-time mode does not fit: it takes sources and sinks of the JVM only, the log is a Python "
-    "source and state is versioned by micro-batch; the shortest floor is --trigger 0 (the "
-    "default), below it --engine embedded"
+    "real-time mode does not fit: logs in files are a Python source, which it refuses; into Kafka "
+    "it writes at least once, so after a failure rows would be there twice; the shortest floor is "
+    "--trigger 0 (the default), below it --engine embedded"
 )
 SMALL = "small batches run in the driver, with the same kernels and no Spark job"
 LARGE = (
