@@ -32,7 +32,6 @@ class EdgeConfig:
     frame_bytes_max: int = 64 * 1024  # one frame from a client
     head_bytes_max: int = 16 * 1024  # one HTTP request head
     control_bytes_max: int = 256 * 1024  # answers waiting for a client that does not read
-    pipelined_max: int = 16  # HTTP requests waiting on one connection
     queue_max: int = 1024  # waiting updates of one unconflatable topic in one session
 
     handshake_ms: int = 10_000

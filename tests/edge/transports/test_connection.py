@@ -13,6 +13,7 @@ from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.connection import Connection
 from edgewise.edge.transports.http import problem
 from edgewise.edge.transports.websocket import Packer
+from edgewise.wire import codec, frames
 
 UPGRADE = (
     b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -157,3 +158,41 @@ def test_pings_of_a_client_that_never_reads_end_the_connection():
         connection.data_received(ping)
     assert transport.closed
     assert len(transport.out) < 2000
+
+
+def test_answers_that_are_not_read_do_not_pile_up():
+    _, connection, transport = connected(control_bytes_max=1000)
+    connection.data_received(b"GET /a HTTP/1.1\r\n\r\n" * 1000)
+    assert len(transport.out) < 2000
+    assert transport.out.count(b"429 Too Many Requests") == 1
+    assert transport.closed
+
+
+def test_a_request_behind_one_that_waits_is_refused_and_never_gets_its_answer():
+    host, connection, transport = connected()
+    host.request = lambda _connection, _request: None
+    connection.data_received(b"POST /poll HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n")
+    assert b"429 Too Many Requests" in transport.out
+    assert transport.closed
+
+
+def test_a_connection_that_was_used_before_may_become_a_websocket():
+    """A proxy keeps connections and uses them again."""
+    _, connection, transport = connected()
+    connection.data_received(b"GET /a HTTP/1.1\r\n\r\n")
+    early = bytes([0x89, 0x81, 0, 0, 0, 0]) + b"p"
+    connection.data_received(UPGRADE[:50])
+    connection.data_received(UPGRADE[50:] + early)
+    assert transport.out.count(b"404 Not Found") == 1
+    assert b"101 Switching" in transport.out
+    assert transport.out.endswith(b"\x8a\x01p")
+
+
+def test_nothing_is_answered_into_an_event_stream():
+    host, connection, transport = connected()
+    host.request = lambda connection, request: connection.stream(request.body, b"")
+    hello = codec.encode(frames.Hello(1))
+    stream = b"POST /sse HTTP/1.1\r\ncontent-length: %d\r\n\r\n%s" % (len(hello), hello)
+    connection.data_received(stream + b"GET /a HTTP/1.1\r\n\r\n" + UPGRADE)
+    assert transport.out.count(b"HTTP/1.1") == 1
+    assert not transport.closed

@@ -36,12 +36,38 @@ def test_a_header_that_comes_twice_is_one_list_and_what_follows_the_body_changes
     assert request.body == b"x"
 
 
-def test_an_upgrade_keeps_its_bytes():
-    data = b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
-    parser, out = parse(data)
-    assert parser.wants_websocket
-    assert bytes(parser.head) == data
-    assert out == []
+@given(st.integers(1, 120), st.booleans())
+def test_an_upgrade_is_handed_on_with_what_follows_it(size, again):
+    head = b"GET /ws?a=1 HTTP/1.1\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n"
+    data = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * again + head + b"follows"
+    parser, out = Parser(500, 100), []
+    for i in range(0, len(data), size):
+        out += parser.receive(data[i : i + size])
+        if parser.upgrade is not None:
+            break
+    assert head + b"follows" == parser.upgrade + data[i + size :]
+    assert len(out) == again
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [b"x: y\r\n", b"y", b"1;ext=%s\r\nz\r\n" % (b"e" * 90), b"1\r\nz\r\n"],
+    ids=["trailers", "one trailer", "extensions", "chunks"],
+)
+def test_a_body_that_never_ends_is_refused(endless):
+    start = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    parser = Parser(500, 100)
+    parser.receive(start + (b"" if endless[:1] == b"1" else b"0\r\nx: "))
+    with pytest.raises(BadRequest) as caught:
+        [parser.receive(endless) for _ in range(2000)]
+    assert caught.value.response.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+def test_many_small_requests_in_one_read_are_not_one_large():
+    parser = Parser(500, 100)
+    data = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 100
+    assert len(parser.receive(data + b"GET / HTTP/1.1\r\n")) == 100
+    assert len(parser.receive(b"Host: h\r\n\r\n")) == 1
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,17 @@ def test_fragments_are_joined_and_text_is_noticed():
     assert server.bad_text
 
 
+def test_parts_that_bring_nothing_keep_nothing():
+    client, server = joined()
+    client.send_frame(Frame(Opcode.BINARY, b"a", fin=False))
+    for _ in range(1000):
+        client.send_frame(Frame(Opcode.CONT, b"", fin=False))
+    assert server.receive(b"".join(client.data_to_send())) == []
+    assert len(server._parts) == 1
+    client.send_frame(Frame(Opcode.CONT, b"b", fin=True))
+    assert server.receive(b"".join(client.data_to_send())) == [b"ab"]
+
+
 def test_a_message_above_the_limit_ends_the_connection():
     client, server = joined(limit=10)
     client.send_binary(b"x" * 11)

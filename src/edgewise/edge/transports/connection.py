@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
         )
         self._websocket: WebSocket | None = None
         self._pack: Callable[[Sequence[bytes]], bytes] = host.pack
-        self._asked: list[Request] = []
+        self._asked: Request | None = None  # whose answer is due
         self._writable = True
         self._later: asyncio.TimerHandle | None = None
         self._since_us = host.now_us()
@@ -198,9 +198,9 @@ class Connection(asyncio.Protocol):
             self.session.receive(frame, now_us)
 
     def respond(self, response: Response) -> None:
-        """Answer the oldest request that waits."""
+        """Answer the request that waits."""
         self.waits_for = None
-        request = self._asked.pop(0) if self._asked else None
+        request, self._asked = self._asked, None
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -220,7 +220,7 @@ class Connection(asyncio.Protocol):
             return
         self._let_parser_go()
         self.session, self._pack = session, pack_events
-        self._asked.clear()
+        self._asked = None
         self._write(EVENT_STREAM_HEAD + headers + b"\r\n")
         session.receive(hello, self._host.now_us())
         self._host.flush_soon()
@@ -246,33 +246,36 @@ class Connection(asyncio.Protocol):
         assert parser is not None
         try:
             for request in parser.receive(data):
-                if len(self._asked) >= self._config.pipelined_max:
-                    self._refuse(problem(HTTPStatus.TOO_MANY_REQUESTS, "one request at a time"))
+                if not self._may_ask(request.headers):
                     return
-                if self._unwelcome(request.headers):
-                    return
-                self._asked.append(request)
+                self._asked = request
                 self._host.request(self, request)
+                if self._parser is None:
+                    return  # it became an event stream
         except BadRequest as error:
             self._refuse(error.response)
             return
-        if parser.wants_websocket:
-            self._upgrade(bytes(parser.head or b""), parser.headers)
+        if parser.upgrade is not None and self._may_ask(parser.headers):
+            self._upgrade(parser.upgrade, parser.headers)
 
     def _let_parser_go(self) -> None:
         if self._parser is not None:
             self._parser.release()
             self._parser = None
 
-    def _unwelcome(self, headers: Mapping[str, str]) -> bool:
+    def _may_ask(self, headers: Mapping[str, str]) -> bool:
+        assert self._transport is not None
+        unread = self._transport.get_write_buffer_size()
+        if self._asked is not None or unread > self._config.control_bytes_max:
+            # Answers come in order, and a client that does not read them must not grow us.
+            self._refuse(problem(HTTPStatus.TOO_MANY_REQUESTS, "one request at a time"))
+            return False
         refused = self._host.asks(self, self._peer, headers)
         if refused:
             self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
-        return bool(refused)
+        return not refused
 
     def _upgrade(self, head: bytes, headers: dict[str, str]) -> None:
-        if self._unwelcome(headers):
-            return
         refused = self._host.upgrade_refused(headers)
         if refused is not None:
             self._refuse(refused)
@@ -339,7 +342,7 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, response: Response) -> None:
         """Answer and close: what follows on this connection cannot be understood."""
-        self._asked.clear()
+        self._asked = None
         self.respond(response)
 
     def _write(self, data: bytes) -> None:

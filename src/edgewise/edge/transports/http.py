@@ -65,42 +65,59 @@ class BadRequest(Exception):
 
 
 class Parser:
-    """Bytes to requests. `head` keeps the raw bytes of the first request for an upgrade."""
+    """Bytes to requests. `upgrade` is set when a WebSocket is asked for: the head of that request,
+    and what came after it.
+    """
 
     def __init__(self, head_bytes_max: int, body_bytes_max: int) -> None:
-        self.head: bytearray | None = bytearray()
-        self.wants_websocket = False
+        self.upgrade: bytes | None = None
         self._limits = (head_bytes_max, body_bytes_max)
         self._parser = httptools.HttpRequestParser(self)
         self._request = Request()
         self._target = b""
-        self._size = 0
+        self._size = 0  # of the last request, as far as it came
+        self._begun = 0  # requests in this read
+        self._unfinished = False
         self._in_head = True
         self._done: list[Request] = []
 
     def receive(self, data: bytes) -> list[Request]:
-        """Whole requests. When `wants_websocket` is set, `head` holds everything so far."""
-        if self.head is not None:
-            self.head += data
+        """Whole requests."""
+        self._begun = 0
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self.wants_websocket = True
+        except httptools.HttpParserUpgrade as stop:
+            self.upgrade = self._head() + data[stop.args[0] :]
         except httptools.HttpParserError as error:
             cause = error.__context__
             if isinstance(cause, BadRequest):
                 raise cause from None
             raise BadRequest(HTTPStatus.BAD_REQUEST, f"not HTTP: {error}") from error
-        self._size = self._size + len(data) if self._in_head else 0
-        if self._size > self._limits[0]:
-            raise BadRequest(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                f"the request head exceeds {self._limits[0]} bytes",
-            )
-        if not self._in_head and not self.wants_websocket:
-            self.head = None
+        # One that began behind others in this read counts from the next one on.
+        self._size = 0 if self._begun > 1 else self._size + len(data)
+        if self._unfinished:
+            self._judge()
         done, self._done = self._done, []
         return done
+
+    def _judge(self) -> None:
+        """What is no body (a head, trailers, the sizes of chunks) has its limit too."""
+        head_max, body_max = self._limits
+        if self._in_head and self._size > head_max:
+            raise BadRequest(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"the request head exceeds {head_max} bytes",
+            )
+        if self._size > head_max + 2 * body_max:
+            raise BadRequest(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"the request exceeds {head_max + 2 * body_max} bytes",
+            )
+
+    def _head(self) -> bytes:
+        """As it came, but for the letters of names and headers that came twice."""
+        lines = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+        return b"GET %s HTTP/1.1\r\n%s\r\n" % (self._target, lines.encode("latin-1"))
 
     def release(self) -> None:
         """Nothing comes any more. We and the parser that calls us refer to each other."""
@@ -112,6 +129,8 @@ class Parser:
 
     def on_message_begin(self) -> None:
         self._request, self._target, self._size, self._in_head = Request(), b"", 0, True
+        self._begun += 1
+        self._unfinished = True
 
     def on_url(self, url: bytes) -> None:
         self._target += url
@@ -143,6 +162,7 @@ class Parser:
         self._request.body += body
 
     def on_message_complete(self) -> None:
+        self._unfinished = False
         if not self._parser.should_upgrade():
             self._done.append(self._request)
 
