@@ -25,6 +25,11 @@ class Answers:
 
     def ask(self, _path, _body, done):
         self.done = done
+        self.asked = 1
+        return 1
+
+    def unask(self, number):
+        self.asked -= number
 
 
 async def handle(_principal, path, body):
@@ -109,3 +114,11 @@ def test_a_handler_may_ask_its_caller_back():
         assert session.out == [(7, ["test", True])]
 
     asyncio.run(main())
+
+
+def test_a_question_is_over_when_nobody_waits_for_its_answer(monkeypatch):
+    monkeypatch.setattr("edgewise.edge.calls.ANSWER_S", 0.001)
+    session = Answers()
+    with pytest.raises(ProtocolError, match="no answer"):
+        asyncio.run(Calls(lambda: None).ask(session, "who", None))
+    assert session.asked == 0

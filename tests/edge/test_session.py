@@ -4,7 +4,7 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.gate import ANYONE, Gate, Principal, selectors
 from edgewise.edge.puts import put
-from edgewise.edge.session import Session
+from edgewise.edge.session import ASKS_MAX, Session
 from edgewise.edge.topics import TopicTree
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
@@ -127,6 +127,14 @@ def test_a_client_that_pings_and_never_reads_is_closed():
         talk.session.receive(codec.encode(frames.Ping(n)), 0)
     assert talk.session.closed.code == Code.UNREADABLE
     assert talk.session.outbox.control_bytes < 2000
+    assert talk.hear()[-1].code == Code.UNREADABLE
+
+
+def test_who_talks_on_after_the_end_is_not_heard():
+    talk = Talk()
+    talk.session.end(Code.IDLE)
+    talk.say(frames.Ping(1), 5000)
+    assert talk.session.heard_us == 0
 
 
 def test_ping_is_answered_with_the_clock():
@@ -183,6 +191,18 @@ def test_the_server_asks_and_hears_the_answer_or_the_end():
     assert heard == [("me", None), (None, 4505), (None, Code.NO_ANSWER)]
 
 
+def test_a_question_that_nobody_waits_for_makes_room_for_the_next():
+    talk = Talk()
+    for number in range(1, 3 * ASKS_MAX):
+        assert talk.session.ask("who", None, pytest.fail) == number
+        talk.session.unask(number)
+    talk.say(frames.Reply(1, "late"))
+    heard = []
+    for _ in range(ASKS_MAX + 1):
+        talk.session.ask("who", None, lambda _, error: heard.append(error.code))
+    assert heard == [Code.BUSY]
+
+
 class OneToken:
     """Accepts 'good' as a principal that may read a/# only."""
 
@@ -230,6 +250,30 @@ def test_permissions_are_asked_again_while_the_session_lives():
     talk.gate.revoke("p")
     talk.session.tick(2)
     assert talk.session.closed.code == Code.UNAUTHENTICATED
+
+
+def test_more_may_be_read_and_sent_when_more_is_granted():
+    talk = Talk(hello=False, verifier=OneToken(bytes_per_s=1000))
+    for path in ("a/1", "b/1", "b/2"):
+        talk.fanout.publish(path, {}, now_us=0, offset=0, at_us=0)
+    talk.say(hello("good"))
+    talk.say(frames.Subscribe(1, "+/1"))
+    talk.gate.regrant(Principal("p", read=selectors(["#"])))
+    talk.session.tick(1)
+    assert [f.path for f in talk.hear() if isinstance(f, frames.Topic)] == ["b/1"]
+    assert talk.session.outbox.budget is None
+    talk.gate.regrant(Principal("p", read=selectors(["#"]), updates_per_s=3))
+    talk.session.tick(2)
+    assert talk.session.outbox.budget.limited
+
+
+def test_what_a_client_has_and_may_no_longer_read_is_gone_for_it():
+    talk = Talk(hello=False, verifier=OneToken())
+    talk.fanout.publish("b/1", {}, now_us=0, offset=0, at_us=0)
+    talk.say(hello("good"))
+    options = frames.SubscribeOptions(have=[("b/1", 0, 1)])
+    answer = talk.say(frames.Subscribe(1, "b/#", options))
+    assert answer == [frames.Subscribed(1, 0), frames.Topic(0, "b/1"), frames.Remove(0)]
 
 
 def test_a_session_ends_with_its_token():

@@ -62,12 +62,14 @@ class Calls:
                 else:
                     answered.set_exception(error)
 
-        session.ask(path, body, done)
+        number = session.ask(path, body, done)
         self._flush_soon()
         try:
             return await asyncio.wait_for(answered, ANSWER_S)
         except TimeoutError:
             raise ProtocolError(Code.NO_ANSWER, f"'{path}': no answer in {ANSWER_S:g} s") from None
+        finally:
+            session.unask(number)
 
     def _caller(self, session: Session) -> Caller:
         async def ask(path: str, body: Any = None) -> Any:

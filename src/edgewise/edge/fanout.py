@@ -135,11 +135,15 @@ class Fanout:
         """Whether anybody would see a topic here."""
         return next(self._selectors.match(path), None) is not None
 
-    def recheck(self, outbox: Outbox) -> None:
-        """Permissions changed: what may no longer be read goes."""
+    def recheck(self, outbox: Outbox, subscriptions: Mapping[int, tuple[str, ...]]) -> None:
+        """Permissions changed: what may no longer be read goes, what may be read now comes."""
         for slot in list(outbox.slots.values()):
             if not outbox.may_read(slot.topic.segments):
                 outbox.detach(slot.topic, Gone.FORBIDDEN)
+        for subscription, selector in subscriptions.items():
+            want = self._wants.get((outbox, subscription), ANY)
+            for topic in self.tree.select(selector):
+                outbox.attach(topic, subscription, want)
         self.dirty[outbox] = None
 
     def forget(self, outbox: Outbox, subscriptions: dict[int, tuple[str, ...]]) -> None:

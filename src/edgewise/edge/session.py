@@ -92,14 +92,14 @@ class Session:
 
     def receive(self, data: bytes, now_us: int) -> None:
         """A peer that breaks the protocol is answered with CLOSE; nothing is raised."""
-        self.heard_us = now_us
         try:
             frame = self._grammar.receive(data)
         except ProtocolError:
             self._settle()
             return
         if frame is None:
-            return
+            return  # after the end: who talks on and does not read is not kept for it
+        self.heard_us = now_us
         if type(frame) is _Publish:
             self._publish(frame, now_us)
             return
@@ -138,15 +138,20 @@ class Session:
         ends_us = (self.heard_us + config.idle_ms * 1000, self.pinged_us + config.ping_ms * 1000)
         self._look_us = min(*ends_us, self.principal.expires_us or ends_us[0]) + 1
 
-    def ask(self, path: str, body: Any, done: Done) -> None:
-        """A question to the client; `done` gets the answer or the error."""
+    def ask(self, path: str, body: Any, done: Done) -> int:
+        """A question to the client, and its number; `done` gets the answer or the error."""
         if self.closed is not None or len(self._asked) >= ASKS_MAX:
             done(None, ProtocolError(Code.BUSY, "the client takes no question now"))
-            return
+            return 0
         self._asks += 1
         self._asked[self._asks] = done
         self._grammar.send(frames.Request(self._asks, path, body))
         self._settle()
+        return self._asks
+
+    def unask(self, number: int) -> None:
+        """Nobody waits for that answer any more."""
+        self._asked.pop(number, None)
 
     def reply(self, request: int, body: Any) -> None:
         self._grammar.send(frames.Reply(request, body))
@@ -176,6 +181,8 @@ class Session:
             self.outbox.say(data)
         if self.outbox.overflowed and self.closed is None:
             self._grammar.end(Code.UNREADABLE, MEANING[Code.UNREADABLE])
+            for data in self._grammar.data_to_send():
+                self.outbox.say(data)
         if not self.outbox.idle:
             self._fanout.dirty[self.outbox] = None
 
@@ -192,7 +199,8 @@ class Session:
             self.principal = current
             self._trusted = None
             self.outbox.may_read = current.may_read
-            self._fanout.recheck(self.outbox)
+            self._fanout.recheck(self.outbox, self._subscriptions)
+            self._set_pace(now_us)
 
     def _hello(self, frame: frames.Hello, now_us: int) -> None:
         if frame.version != frames.VERSION:
@@ -235,8 +243,9 @@ class Session:
         self._subscriptions[frame.id] = selector
         self._grammar.send(frames.Subscribed(frame.id, count))
         for path in have:
-            if self._fanout.tree.get(path) is None:
-                # Alias 0 names a path once: what the client still shows is gone.
+            topic = self._fanout.tree.get(path)
+            if topic is None or topic.alias not in self.outbox.slots:
+                # Alias 0 names a path once: what the client still shows is gone, at least for it.
                 self._grammar.send(frames.Topic(0, path))
                 self._grammar.send(frames.Remove(0))
 
