@@ -5,8 +5,9 @@ import random
 import pytest
 
 from edgewise.engines import host
+from edgewise.engines.carry import MARKS, demand_own
 from edgewise.engines.live import LiveApp
-from edgewise.errors import StateError
+from edgewise.errors import SetupError, StateError
 from edgewise.event.event import Event
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
@@ -154,3 +155,12 @@ def test_a_torn_plan_is_refused(tmp_path):
     with pytest.raises(StateError, match=r"plan.json is torn"):
         running.take(PLANS[0])
     running.stop()
+
+
+@pytest.mark.parametrize(("mine", "other"), [("spark", "embedded"), ("embedded", "spark")])
+def test_a_checkpoint_of_another_engine_is_refused(tmp_path, mine, other):
+    demand_own(tmp_path, mine)
+    (tmp_path / MARKS[other]).touch()
+    demand_own(tmp_path, other)
+    with pytest.raises(SetupError, match=f"is of --engine {other}.* take another --data"):
+        demand_own(tmp_path, mine)

@@ -1,6 +1,7 @@
 """The embedded engine on logs, cut anywhere, stopped anywhere: the same rows."""
 
 import random
+import shutil
 
 import pytest
 from tests.engines.spark.slices import asked_case, case, late_case
@@ -73,6 +74,24 @@ def test_what_is_skipped_takes_the_state_with_it_and_numbers_go_on(tmp_path, mon
     assert found == [(1, 1), (2, 3), (4, 4), (5, 9)]
     for part in (live, *writers.values()):
         part.close()
+
+
+def test_without_its_checkpoint_all_is_computed_again_and_nothing_is_lost(tmp_path, monkeypatch):
+    """Its steps begin at 0 once more, the output logs know those numbers of another."""
+    app = compile_app("define stream S (k int); from S select k, sum(k) as n insert into O;").app
+    layout = Layout(tmp_path)
+    writers = {"O": SegmentWriter.open(layout.log("O"), app.stream("O").schema)}
+    for events in ([1, 2, 3], [4]):
+        _load(app, [Event("S", n, (n,)) for n in events], layout)
+        live = open_live(app, layout, writers, 1)
+        while live.step(0):
+            pass
+        live.close()
+        shutil.rmtree(layout.checkpoint("app"))
+        monkeypatch.setattr(host, "_LIVE", host.LiveKernels())
+    found = [e.data for e in rows_of(layout.log("O"), app.stream("O").schema)]
+    assert found == [(1, 1), (2, 3), (3, 6), (1, 1), (2, 3), (3, 6), (4, 10)]
+    writers["O"].close()
 
 
 def test_of_two_engines_on_one_directory_only_one_goes_on(tmp_path):

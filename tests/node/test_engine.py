@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 
+import pytest
 from tests.node.nodes import SOURCE
 
 from edgewise.event.schema import Schema
 from edgewise.log.segment import SegmentWriter
+from edgewise.node.engine import reason
 
 
 def start(tmp_path, text):
@@ -35,3 +37,27 @@ def test_an_app_that_cannot_run_is_told_and_the_code_is_two(tmp_path):
     assert "app.siddhi:1" in json.loads(engine.stdout.readline())["failed"]
     assert engine.wait(60) == 2
     engine.communicate()
+
+
+SAID = """[STREAM_FAILED] Query [id = 3f] terminated with exception: Return Message: Traceback \
+(most recent call last):
+  File "state.py", line 61, in load
+    _apply(state, self._read(step, "delta"))
+                  ^^^^^^^^^^^^^^^^^^^^^^^^^
+edgewise.errors.StateError: 24.delta is torn
+and so on
+{end}
+Identifier: [id = 3f]
+"""
+
+
+@pytest.mark.parametrize(
+    "end", ["\n=== Streaming Query ===", "=== Streaming Query ===", " SQLSTATE: 3"]
+)
+def test_of_a_failed_query_the_reason_is_told_and_not_how_spark_came_to_it(end):
+    assert reason(SAID.format(end=end)) == "StateError: 24.delta is torn\nand so on"
+
+
+def test_an_error_of_java_is_told_without_the_plan():
+    assert reason("[X] no memory\n=== Streaming Query ===\nIdentifier: 3f") == "[X] no memory"
+    assert reason("Traceback (most recent call last):\n") == "Traceback (most recent call last):"

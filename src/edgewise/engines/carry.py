@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,27 +24,35 @@ import msgspec
 
 from edgewise.engines.kernel.compile import Compiled, compile_kernel
 from edgewise.engines.kernel.layout import Change, Layout, compare, defined
-from edgewise.engines.state import StateStore
-from edgewise.errors import StateError
+from edgewise.engines.state import FIX, StateStore
+from edgewise.errors import SetupError, StateError
 from edgewise.log.files import sync_directory
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 
 PART = 0
+PLAN = "plan.json"
+MARKS = {"embedded": PLAN, "spark": "app.json"}  # by engine, a file that its checkpoints have
 # The state of a fragment as of the last version, from history; None where that is too long.
 Rebuild = Callable[[Fragment], Compiled | None]
 
 
 class Plan(msgspec.Struct, frozen=True):
+    """`id` tells the rows of this checkpoint from those of one before it; '' in old ones."""
+
     generation: int
     layouts: dict[str, Layout]
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where the state of the running plan is, and what became of the one before, if it changed."""
+    """Where the state of the running plan is, as whom it writes, and what became of the plan
+    before, if it changed.
+    """
 
     state: Path
+    producer: str
     change: Change | None = None
 
 
@@ -57,11 +66,12 @@ def settle(
     """`last` is the version that will be asked for first, and the app's time then."""
     layouts = {f.name: compile_kernel(app, f).layout for f in fragments}
     old = _read(checkpoint)
-    if old is None or old.layouts == layouts:
-        if old is None:
-            _write(checkpoint, Plan(0, layouts))
-        return Home(_state(checkpoint, old.generation if old else 0))
-    new = Plan(old.generation + 1, layouts)
+    if old is None:
+        old = Plan(0, layouts, uuid.uuid4().hex)  # noqa: TID251
+        _write(checkpoint, old)
+    if old.layouts == layouts:
+        return Home(_state(checkpoint, old.generation), _producer(old))
+    new = Plan(old.generation + 1, layouts, old.id)
     source, target = _state(checkpoint, old.generation), _state(checkpoint, new.generation)
     shutil.rmtree(target, ignore_errors=True)  # of a change that was cut off
     again: set[str] = set()
@@ -78,7 +88,25 @@ def settle(
         StateStore(state_root(target, fragment), PART).start_from(version, dict(_states(kernel)))
     _write(checkpoint, new)
     shutil.rmtree(source, ignore_errors=True)
-    return Home(target, compare(old.layouts.values(), layouts.values(), again))
+    change = compare(old.layouts.values(), layouts.values(), again)
+    return Home(target, _producer(new), change)
+
+
+def _producer(plan: Plan) -> str:
+    """Another checkpoint starts its own sequence of numbers: it must not be taken for this one."""
+    return f"embedded:{plan.id}" if plan.id else "embedded"
+
+
+def demand_own(checkpoint: Path, engine: str) -> None:
+    """An engine does not go on where another stopped: it would begin anew in the same place."""
+    if (checkpoint / MARKS[engine]).exists():
+        return
+    for other in MARKS.keys() - {engine}:
+        if (checkpoint / MARKS[other]).exists():
+            raise SetupError(
+                f"{checkpoint} is of --engine {other}; with {engine} all rows would come a second "
+                f"time: go on with --engine {other}, take another --data, or remove it"
+            )
 
 
 def state_root(state: Path, fragment: Fragment | str) -> str:
@@ -115,20 +143,18 @@ def _state(checkpoint: Path, generation: int) -> Path:
 
 
 def _read(checkpoint: Path) -> Plan | None:
-    path = checkpoint / "plan.json"
+    path = checkpoint / PLAN
     if not path.exists():
         return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=Plan)
     except msgspec.DecodeError as why:
-        raise StateError(
-            f"{path} is torn ({why}); remove the checkpoint directory to start from the log"
-        ) from why
+        raise StateError(f"{path} is torn ({why}); {FIX}") from why
 
 
 def _write(checkpoint: Path, plan: Plan) -> None:
     checkpoint.mkdir(parents=True, exist_ok=True)
-    path = checkpoint / "plan.json"
+    path = checkpoint / PLAN
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
     with temporary.open("wb") as file:
         file.write(msgspec.json.encode(plan))

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgewise.engines.carry import PART, settle, state_root
+from edgewise.engines.carry import PART, demand_own, settle, state_root
 from edgewise.engines.faults import in_own_logs
 from edgewise.engines.host import Cut, Job, feed, run_part
 from edgewise.engines.inputs import Inputs
@@ -61,6 +61,7 @@ class LiveApp:
         self.writers = writers
         self.checkpoint = checkpoint
         self.progress = Progress()
+        demand_own(checkpoint, "embedded")
         self._steps = checkpoint / STEPS
         self._steps.mkdir(parents=True, exist_ok=True)
         for rest in self._steps.glob("*.tmp"):
@@ -130,7 +131,7 @@ class LiveApp:
                 out.setdefault(stream, []).append(rows)
         ran = time.monotonic()
         in_own_logs(out, self.inputs)
-        count = append(self.writers, out, "embedded", cut.batch_id)
+        count = append(self.writers, out, self.home.producer, cut.batch_id)
         phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
         self.progress.batch(cut, count, phases)
         self._last = cut

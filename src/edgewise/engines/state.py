@@ -29,6 +29,10 @@ from edgewise.errors import StateError
 
 SNAPSHOT_EVERY = 16  # versions; bounds what a restart reads
 SNAPSHOTS_KEPT = 2  # Spark may go back one batch, never more
+FIX = (
+    "restore it from a backup, or remove the checkpoint of the app: everything is then computed "
+    "again from the logs, and its rows come a second time"
+)
 _MAGIC = b"EWS1"
 
 Entries = list[tuple[bytes, bytes | None]]
@@ -110,13 +114,10 @@ class StateStore:
             data = self.home.read(name)
         except FileNotFoundError:
             raise StateError(
-                f"{self.home}/{name} is missing: the state of batch {version} is incomplete; "
-                "remove the checkpoint directory to start again from the log"
+                f"{self.home}/{name} is missing: the state of batch {version} is incomplete; {FIX}"
             ) from None
         body = data[8:]
-        torn = StateError(
-            f"{self.home}/{name} is torn or not a state file; restore it from a backup"
-        )
+        torn = StateError(f"{self.home}/{name} is torn or not a state file; {FIX}")
         if data[:4] != _MAGIC or zlib.crc32(body) != int.from_bytes(data[4:8], "big"):
             raise torn
         try:
@@ -125,7 +126,8 @@ class StateStore:
             raise torn from why
         if (found_version, found_kind) != (version, kind):
             raise StateError(
-                f"{self.home}/{name} holds {found_kind} {found_version}: it was moved or renamed"
+                f"{self.home}/{name} holds {found_kind} {found_version}: it was moved or renamed; "
+                f"{FIX}"
             )
         return entries
 

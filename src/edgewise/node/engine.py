@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from edgewise.engines.carry import demand_own
 from edgewise.engines.homes import Home, home
 from edgewise.engines.inputs import Inputs
 from edgewise.engines.live import STEP_ROWS_MAX, LiveApp
@@ -88,6 +90,19 @@ def main(argv: list[str] | None = None) -> int:
         tell(failed=f"{type(error).__name__}: {error}")
         raise
     return 0
+
+
+def reason(said: str) -> str:
+    """Of what Spark says about a query that failed: the error of our side, or the first words.
+
+    The whole of it is in the engine's log file.
+    """
+    _, ours, rest = said.rpartition("Traceback (most recent call last):\n")
+    lines = itertools.dropwhile(lambda line: line[:1].isspace(), rest.splitlines())
+    ends = ("=== ", " SQLSTATE")
+    error = "\n".join(itertools.takewhile(lambda s: s.strip() and not s.startswith(ends), lines))
+    words = error if ours and error else said.partition("\n=== ")[0].strip()
+    return words.removeprefix("edgewise.errors.")
 
 
 def _retain(writers: dict[str, LogWriter]) -> None:
@@ -189,6 +204,7 @@ def _spark(
     writers: dict[str, LogWriter],
     stopping: threading.Event,
 ) -> None:
+    demand_own(layout.checkpoint(app.name), "spark")
     tell(step="starting the JVM (a few seconds)")
     from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
@@ -235,7 +251,7 @@ def _spark(
             tell(progress=told.view(dict(last.durationMs) if last is not None else {}))
         failure = query.exception()
         if failure is not None:
-            tell(failed=str(failure))
+            tell(failed=reason(str(failure)))
             os._exit(3)  # the supervisor decides; the JVM goes with us
     except Py4JJavaError:
         raise  # the JVM has answered

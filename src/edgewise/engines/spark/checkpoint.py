@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 from edgewise.engines import keyspace
+from edgewise.engines.carry import MARKS, demand_own
 from edgewise.engines.homes import Home, LocalHome, below, home
 from edgewise.engines.host import Cut
 from edgewise.engines.inputs import Inputs
@@ -34,7 +35,7 @@ from edgewise.engines.state import Spread, rehash
 from edgewise.errors import StateError
 from edgewise.plan.fragments import Fragment
 
-APP, SPARK, OWNER = "app.json", "spark", "owner"
+APP, SPARK, OWNER = MARKS["spark"], "spark", "owner"
 Schemas = Mapping[str, tuple[str, ...]]  # names of attributes, by stream
 NO_SCHEMAS: Schemas = MappingProxyType({})
 
@@ -64,6 +65,7 @@ class Checkpoint:
         self, partitions: int, fragments: Sequence[Fragment], schemas: Schemas = NO_SCHEMAS
     ) -> Began:
         """As it was left; with another number of partitions the keys move first."""
+        demand_own(self.path, "spark")
         fresh = not (self.path / APP).exists()
         began = Began(id=uuid.uuid4().hex, partitions=partitions) if fresh else self.read()  # noqa: TID251
         owned = not self.elsewhere or self._is_owned(began, fresh=fresh)
