@@ -11,6 +11,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from edgewise.edge.changes import Change, Run
 from edgewise.edge.encode import (
@@ -221,11 +222,12 @@ class Outbox(Waiting):
 
     def _wake(self, now_us: int) -> None:
         while self._waiting and self._waiting[0][0] <= now_us:
-            _, alias = heapq.heappop(self._waiting)
-            slot = self.slots.get(alias)
-            if slot is not None and slot.waits:
+            entry = heapq.heappop(self._waiting)
+            if self._counts(entry):
+                slot = self._pending[entry[1]] = self.slots[entry[1]]
                 slot.waits = False
-                self._pending[alias] = slot
+            else:
+                self._voided -= 1
 
     def _emit(self, slot: Slot, change: Change | None, out: list[bytes], now_us: int) -> int:
         topic = slot.topic
@@ -292,7 +294,7 @@ class Outbox(Waiting):
             if slot.resumed is not None:
                 (how, start), slot.resumed = slot.resumed, None
                 self._close_fold(slot)
-                value = held.value if topic.merge is None else topic.merge.show(held.value)
+                value = _formed(slot, held.value)
                 return value_frame(topic, held, how, start=start, count=0, value=value)
             if slot.merge is not None and (base is not None or slot.merge is not topic.merge):
                 slot.fold = slot.fold or topic.open_fold(held, slot.merge)
@@ -300,11 +302,18 @@ class Outbox(Waiting):
                 self._close_fold(slot)
                 return frame
         elif change.version <= slot.replay_to and base is not None:
-            value = change.value if topic.merge is None else topic.merge.show(change.input)
+            value = _formed(slot, change.value if topic.merge is None else change.input)
             return value_frame(topic, change, How.REPLAY, start=base.to, count=1, value=value)
         if base is None:
             return snapshot_frame(topic, held, slot.last)
         return step_frame(topic, base, held)
+
+
+def _formed(slot: Slot, value: Any) -> Any:
+    """One state or change of a topic as the client wants to see it."""
+    topic, own = slot.topic, slot.merge
+    value = topic.shown(value)
+    return value if own is None or own is topic.merge else own.show(own.lift(value))
 
 
 def _encoded(topic: Topic, base: Change, last: int, bytes_max: int) -> Run:

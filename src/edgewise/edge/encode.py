@@ -41,7 +41,7 @@ def snapshot_frame(topic: Topic, change: Change, last: int = 0) -> bytes:
 
 def shown(topic: Topic, change: Change) -> Any:
     """The state as a client sees it."""
-    return change.value if topic.merge is None else topic.merge.show(change.value)
+    return topic.shown(change.value)
 
 
 def value_frame(

@@ -126,8 +126,9 @@ class Fanout:
         self._wants.pop((outbox, subscription), None)
         for slot in list(outbox.slots.values()):
             if subscription in slot.wants:
-                slot.want(subscription, None)
-                if not slot.wants:
+                if len(slot.wants) > 1:
+                    outbox.want(slot, subscription, None)
+                else:
                     outbox.detach(slot.topic, Gone.UNSUBSCRIBED)
         self.dirty[outbox] = None
 

@@ -42,6 +42,11 @@ class Policy:
         return self.conflate != "off"
 
     @property
+    def replaceable(self) -> bool:
+        """Whether the current value says all that a client missed."""
+        return self.conflatable and self.recovery != "precise"
+
+    @property
     def replays(self) -> bool:
         """Whether past changes are kept for clients that were away or behind."""
         return self.recovery == "precise" or not self.conflatable
@@ -104,6 +109,7 @@ class Topic:
         "merge",
         "path",
         "policy",
+        "replaceable",
         "replays",
         "segments",
         "shared",
@@ -130,6 +136,7 @@ class Topic:
         self.segments = segments
         self.policy = policy
         self.conflatable = policy.conflatable
+        self.replaceable = policy.replaceable
         self.replays = policy.replays
         self.keep = max(1, policy.keep)
         self.composed = policy.kind in {TopicKind.TABLE, TopicKind.SERIES}
@@ -182,9 +189,13 @@ class Topic:
             reason = f"'{self.path}' does not take this by {merge.name}: {error}"
             raise ProtocolError(Code.BAD_VALUE, reason) from error
 
+    def shown(self, value: Any) -> Any:
+        """A state as clients see it."""
+        return value if self.merge is None else self.merge.show(value)
+
     def _fold_in(self, value: Any, arrived: Any) -> None:
         for fold in self.folds.values():
-            lifted = arrived if fold.merge is self.merge else fold.merge.lift(value)
+            lifted = arrived if fold.merge is self.merge else fold.merge.lift(self.shown(value))
             fold.value = fold.merge.merge(fold.value, lifted)
             fold.frame = None
 
@@ -192,7 +203,8 @@ class Topic:
         """The fold of everything from `change` on; it is the head."""
         fold = self.folds.get((change.version, merge.name))
         if fold is None:
-            first = change.input if merge is self.merge else merge.lift(change.value)
+            own = merge is not self.merge
+            first = merge.lift(self.shown(change.value)) if own else change.input
             fold = self.folds[change.version, merge.name] = Fold(change.version, merge, first)
         fold.refs += 1
         return fold

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from edgewise.edge.changes import Change
 from edgewise.edge.encode import topic_frame
+from edgewise.edge.merge import Merge
 from edgewise.edge.slot import ANY, Slot, Want
 from edgewise.edge.topics import Topic
 from edgewise.wire import codec
@@ -36,6 +37,7 @@ class Waiting:
         "_pending",
         "_queues",
         "_refused",
+        "_voided",
         "_waiting",
         "control_bytes",
         "may_read",
@@ -58,23 +60,24 @@ class Waiting:
         # By alias; what a slot keeps in a queue of its own is under minus its alias.
         self._pending: dict[int, Slot] = {}
         self._queues = False  # whether an entry of `_pending` ever stood for several updates
-        self._waiting: list[tuple[int, int]] = []
+        self._waiting: list[tuple[int, int]] = []  # a heap: when a rate allows which alias
+        self._voided = 0  # entries of it that no longer count
         self._control_bytes_max = control_bytes_max
         self._refused = False
 
     @property
     def pending(self) -> int:
         count = sum(map(self._updates, self._pending)) if self._queues else len(self._pending)
-        return count + len(self._waiting)
+        return count + len(self._waiting) - self._voided
 
     @property
     def conflated(self) -> int:
         """Updates that were overtaken while they waited: those gone and those still here."""
-        waiting = (self.slots.get(alias) for _, alias in self._waiting)
+        waiting = (self.slots[entry[1]] for entry in self._waiting if self._counts(entry))
         pending = (s for key, s in self._pending.items() if key > 0 and not s.lined)
         slots = itertools.chain(pending, waiting)
         looked = itertools.islice(slots, CANDIDATES_MAX)
-        return self.overtaken + sum(overtaken(slot) for slot in looked if slot is not None)
+        return self.overtaken + sum(map(overtaken, looked))
 
     def waiting(self) -> Iterator[Slot]:
         """One for each update that waits."""
@@ -116,10 +119,40 @@ class Waiting:
                 self._await(slot, topic.head)
             else:
                 topic.eager[self] = slot
-        slot.want(subscription, want)
+        self.want(slot, subscription, want)
         if topic.line is not None and slot.merge is not None and not slot.lined:
             topic.eager[self] = slot  # a window of its own takes in each change
         return slot
+
+    def want(self, slot: Slot, subscription: int, want: Want | None) -> None:
+        """Another wish for a topic. A client that holds a value in another form than it is to get
+        from now on gets the current one anew, and at once.
+        """
+        merge, gap_us, over = slot.merge, slot.gap_us, 0
+        if slot.waits or slot.topic.alias in self._pending:
+            over = overtaken(slot)
+        slot.want(subscription, want)
+        if slot.gap_us != gap_us:
+            slot.due_us += slot.gap_us - gap_us
+            if slot.waits:
+                self._void()
+                heapq.heappush(self._waiting, (slot.due_us, slot.topic.alias))
+        if _name(slot.merge) != _name(merge) and slot.sent is not None:
+            self._close_fold(slot)
+            if not slot.paused:
+                self.overtaken += over
+                self._reshape(slot)
+
+    def _reshape(self, slot: Slot) -> None:
+        topic, head, base = slot.topic, slot.topic.head, slot.sent
+        assert head is not None, "something was sent"
+        assert base is not None, "something was sent"
+        self._leave_line(slot)
+        self._unwait(slot)
+        start = next((c.to for c in reversed(slot.rest or ()) if c is not None), base.to)
+        whole = topic.replaceable or slot.held == head.version
+        slot.resumed = (How.CATCH_UP if whole else How.GAP, start)
+        self._await(slot, head)
 
     def resume(self, slot: Slot, epoch: int, to: int) -> None:
         """The client holds this position: give it what it missed, and say how exact that is."""
@@ -145,9 +178,9 @@ class Waiting:
             slot.rest, slot.kept_to = deque(missed), missed[-1].version
             self._pending[-topic.alias] = slot
             return
-        whole = topic.policy.conflatable and topic.policy.recovery != "precise"
         known = epoch <= head.epoch and to <= head.to
-        slot.resumed = (How.CATCH_UP if whole and known else How.GAP, min(to, head.to))
+        whole = topic.replaceable and known
+        slot.resumed = (How.CATCH_UP if whole else How.GAP, min(to, head.to))
         self._await(slot, head)
 
     def detach(self, topic: Topic, reason: Gone) -> None:
@@ -170,6 +203,7 @@ class Waiting:
         self.slots.clear()
         self._pending.clear()
         self._waiting.clear()
+        self._voided = 0
 
     def offer(self, slot: Slot, change: Change, now_us: int) -> None:
         """A topic changed. Conflation happens here: the key is already there, nothing grows."""
@@ -264,9 +298,32 @@ class Waiting:
         slot.topic.eager[self] = slot
         self._close_fold(slot)
         self._leave_line(slot)
-        slot.waits = False
+        self._unwait(slot)
         self._pending.pop(-alias, None)
-        slot.rest, slot.kept_to = None, 0
+        slot.rest, slot.kept_to, slot.resumed = None, 0, None
+
+    def _unwait(self, slot: Slot) -> None:
+        if slot.waits:
+            slot.waits = False
+            self._void()
+
+    def _void(self) -> None:
+        """One entry no longer counts. They go when they are half of all: a client that changes
+        its mind again and again keeps nothing here.
+        """
+        self._voided += 1
+        if 2 * self._voided > len(self._waiting):
+            self._waiting = [*filter(self._counts, dict.fromkeys(self._waiting))]
+            heapq.heapify(self._waiting)
+            self._voided = 0
+
+    def _counts(self, entry: tuple[int, int]) -> bool:
+        slot = self.slots.get(entry[1])
+        return slot is not None and slot.waits and slot.due_us == entry[0]
+
+
+def _name(merge: Merge | None) -> str:
+    return "" if merge is None else merge.name
 
 
 def overtaken(slot: Slot) -> int:

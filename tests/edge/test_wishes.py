@@ -1,0 +1,184 @@
+"""A client that changes its mind, reads seldom, and comes back: whatever it does, each update says
+truly which changes it stands for, has the form that was wished for, and in the end it knows all.
+"""
+
+import functools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.edge.conflate import Outbox
+from edgewise.edge.fanout import Fanout
+from edgewise.edge.merge import window
+from edgewise.edge.slot import Want
+from edgewise.edge.topics import Policy, TopicTree
+from edgewise.wire import codec
+from edgewise.wire.frames import Gone, How
+from edgewise.wire.view import Removed, Stopped, Update, View
+
+SECOND = 1_000_000
+PATHS = ["a", "b"]
+WINDOW = window(["count", "sum"])
+WANTS = [
+    Want(),
+    Want(gap_us=SECOND),
+    Want(gap_us=1000 * SECOND),
+    Want(window=WINDOW),
+    Want(window=WINDOW, gap_us=3 * SECOND),
+]
+SELECTORS = [("#",), ("+",), ("a",)]
+POLICIES = [
+    Policy(),
+    Policy(recovery="precise", keep=3),
+    Policy(conflate="off", keep=3),
+    Policy(conflate="off", recovery="precise", keep=100),
+    Policy(conflate="merge(sum)"),
+    Policy(conflate="merge(sum)", recovery="precise", keep=3),
+]
+
+
+class Client:
+    def __init__(self, policy):
+        self.policy = policy
+        self.fanout = Fanout(TopicTree(10))
+        self.view = View()
+        self.outbox = Outbox(3, 100_000, 1000)
+        self.wishes = {}
+        self.log = {path: [] for path in PATHS}  # offsets up to, and what came in
+        self.held = {}
+        self.now = self.offset = 1
+
+    def put(self, path):
+        value = {"v": self.offset, "k": f"{self.offset % 3}"}
+        place = {"now_us": self.now, "offset": self.offset, "at_us": self.offset}
+        self.fanout.publish(path, value, policy=self.policy, **place)
+        self.offset += 1
+        self.log[path].append((self.offset, value))
+
+    def wish(self, which, how):
+        if which in self.wishes:
+            del self.wishes[which]
+            self.fanout.unsubscribe(self.outbox, which, SELECTORS[which])
+        else:
+            self.wishes[which] = WANTS[how]
+            self.fanout.subscribe(self.outbox, which, SELECTORS[which], WANTS[how])
+
+    def come_back(self):
+        self.fanout.forget(self.outbox, {which: SELECTORS[which] for which in self.wishes})
+        self.outbox = Outbox(3, 100_000, 1000)
+        self.view.begin()
+        have = {path: (epoch, to) for path, epoch, to in self.view.positions()}
+        for which, want in self.wishes.items():
+            self.fanout.subscribe(self.outbox, which, SELECTORS[which], want, have)
+
+    def read(self, bytes_max):
+        for data in self.outbox.take(bytes_max, self.now):
+            event = self.view.take(codec.decode_from_server(data))
+            if isinstance(event, Update):
+                self.check(event)
+                self.held[event.path] = event.meta.to
+            elif isinstance(event, Removed):
+                assert event.reason is Gone.UNSUBSCRIBED
+                del self.held[event.path]
+            elif isinstance(event, Stopped):
+                slot = self.outbox.slots.get(event.alias)
+                if slot is not None:
+                    self.outbox.resume(slot, event.epoch, event.to)
+
+    def check(self, update):
+        meta, log = update.meta, self.log[update.path]
+        covered = [value for to, value in log if meta.start < to <= meta.to]
+        if meta.how is How.SNAPSHOT:
+            assert meta.start == meta.to - 1
+        else:
+            assert meta.start == self.held[update.path]
+        if meta.how in {How.CATCH_UP, How.GAP}:
+            assert meta.count == 0
+        else:
+            assert meta.count == len(covered) > 0
+        if meta.how is How.REPLAY or (self.policy.conflate == "off" and not self.windowed(update)):
+            assert meta.count <= 1
+        assert update.value == self.formed(update, covered)
+
+    def windowed(self, update):
+        wants = [want for which, want in self.wishes.items() if self.selects(which, update.path)]
+        return bool(wants) and all(want.window for want in wants)
+
+    @staticmethod
+    def selects(which, path):
+        return SELECTORS[which] in {("#",), ("+",), (path,)}
+
+    def formed(self, update, covered):
+        meta, log = update.meta, self.log[update.path]
+        sums = self.policy.conflate == "merge(sum)"
+        states = [(to, state(log, to) if sums else value) for to, value in log]
+        if self.windowed(update):
+            inside = [value for to, value in states if meta.start < to <= meta.to]
+            if meta.how in {How.CATCH_UP, How.GAP}:
+                inside = [value for to, value in states if to == meta.to]
+            if meta.how is How.REPLAY:
+                inside = covered
+            return WINDOW.show(functools.reduce(WINDOW.merge, map(WINDOW.lift, inside)))
+        if sums and meta.how in {How.UPDATE, How.REPLAY}:
+            return {"v": sum(value["v"] for value in covered), "k": covered[-1]["k"]}
+        return dict(states)[meta.to]
+
+    def settle(self):
+        """Time passes, and everything is read."""
+        for _ in range(100):
+            self.now += 2000 * SECOND
+            self.read(10**9)
+        assert self.outbox.idle
+        assert not self.outbox._waiting
+        for topic in self.fanout.tree:
+            assert not topic.folds
+            if self.outbox in topic.slots:
+                assert self.held[topic.path] == topic.head.to
+
+
+def state(log, to):
+    values = [value for at, value in log if at <= to]
+    return {"v": sum(value["v"] for value in values), "k": values[-1]["k"]}
+
+
+DEEDS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from(PATHS)),
+        st.tuples(st.just("put"), st.sampled_from(PATHS)),
+        st.tuples(st.just("read"), st.sampled_from([1, 60, 10**9])),
+        st.tuples(st.just("wish"), st.integers(0, 2), st.integers(0, len(WANTS) - 1)),
+        st.tuples(st.just("pass"), st.sampled_from([1, SECOND // 2, 2 * SECOND, 5000 * SECOND])),
+        st.tuples(st.just("come back")),
+    ),
+    max_size=40,
+)
+
+
+@given(st.sampled_from(POLICIES), DEEDS)
+def test_each_update_is_what_it_says_and_in_the_end_all_is_known(policy, deeds):
+    client = Client(policy)
+    for verb, *what in deeds:
+        if verb == "put":
+            client.put(*what)
+        elif verb == "read":
+            client.read(*what)
+        elif verb == "wish":
+            client.wish(*what)
+        elif verb == "pass":
+            client.now += what[0]
+        else:
+            client.come_back()
+        assert len(client.outbox._waiting) <= 2 * len(client.outbox.slots) + 1
+    client.settle()
+
+
+def test_who_changes_its_mind_again_and_again_keeps_nothing():
+    client = Client(Policy())
+    client.put("a")
+    for _ in range(100):
+        client.wish(0, 2)
+        client.read(10**9)
+        client.put("a")
+        client.wish(0, 2)
+    assert not client.outbox._waiting
+    assert client.outbox.pending == 0
