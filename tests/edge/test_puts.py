@@ -2,12 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.puts import Told, history, put, repeat, told
 from edgewise.edge.topics import TopicTree
 from edgewise.errors import ProtocolError
+from edgewise.wire import codec
 from edgewise.wire.codes import Code
-from edgewise.wire.frames import Publish, PublishOptions, TopicKind
+from edgewise.wire.frames import How, Publish, PublishOptions, TopicKind
 
 ROWS = st.dictionaries(st.sampled_from("xy"), st.integers(0, 9), max_size=2)
 PUTS = st.lists(
@@ -85,3 +87,18 @@ def test_what_a_topic_does_not_take_changes_nothing(frame, code):
         put(fanout, frame, 0)
     assert refused.value.code == code
     assert not len(fanout.tree)
+
+
+def test_a_client_that_was_away_while_a_topic_came_anew_gets_the_new_value():
+    """Also when the edge itself came anew."""
+    first, second = (Fanout(TopicTree(10)) for _ in range(2))
+    for fanout, now in ((first, 1000), (second, 2000)):
+        put(fanout, Publish(1, "a", {"v": now}), now)
+    put(first, Publish(2, "a", None, PublishOptions(remove=True)), 1500)
+    put(first, Publish(3, "a", {"v": 1600}), 1600)
+    for fanout in (first, second):
+        outbox = Outbox(10, 1000, 10)
+        fanout.subscribe(outbox, 1, ("a",), have={"a": (0, 1001)})
+        _, value = map(codec.decode_from_server, outbox.take(1000, 3000))
+        assert value.how is How.CATCH_UP
+        assert value.value == fanout.tree.get("a").head.value

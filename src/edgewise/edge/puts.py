@@ -85,11 +85,11 @@ def put(fanout: Fanout, frame: frames.Publish, now_us: int) -> None:
         value = _fitting(kind, value, frame.path)
     head = topic.head if topic is not None else None
     if topic is None or head is None:
-        policy = Policy(kind=kind)
-        key = options.key
-        topic = fanout.publish(
-            frame.path, value, now_us=now_us, offset=0, at_us=now_us, policy=policy, key=key
-        )
+        # A topic of that name may have been here before, and clients away may hold a position in
+        # it: offsets that begin with the clock do not come twice.
+        place = {"now_us": now_us, "offset": now_us, "at_us": now_us}
+        policy, key = Policy(kind=kind), options.key
+        topic = fanout.publish(frame.path, value, **place, policy=policy, key=key)
         topic.shared = True
     else:
         change = topic.change(head.epoch, head.to + 1, now_us, value, options.key)

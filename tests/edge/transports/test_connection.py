@@ -196,3 +196,27 @@ def test_nothing_is_answered_into_an_event_stream():
     connection.data_received(stream + b"GET /a HTTP/1.1\r\n\r\n" + UPGRADE)
     assert transport.out.count(b"HTTP/1.1") == 1
     assert not transport.closed
+
+
+class Slow:
+    """An outbox that waits for time alone."""
+
+    def __init__(self, wake_us):
+        self.wake_us = lambda: wake_us
+
+    def ready(self, _now_us):
+        return False
+
+
+def test_what_is_due_first_is_waited_for_whenever_it_came():
+    async def main():
+        _, connection, _ = connected()
+        start = asyncio.get_running_loop().time()
+        waits = []
+        for wake_us in (900_000_000, 5_000_000, 700_000_000, 0):
+            connection._wait(Slow(wake_us), 0)
+            waits.append(round(connection._later.when() - start))
+        connection.connection_lost(None)
+        return waits
+
+    assert asyncio.run(main()) == [900, 5, 5, 5]

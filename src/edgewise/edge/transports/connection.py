@@ -64,6 +64,7 @@ class Connection(asyncio.Protocol):
         self._asked: Request | None = None  # whose answer is due
         self._writable = True
         self._later: asyncio.TimerHandle | None = None
+        self._later_us = 0
         self._since_us = host.now_us()
         self._peer = ""
 
@@ -233,8 +234,10 @@ class Connection(asyncio.Protocol):
             # The kernel took all of it, so a longer write would not have grown older there.
             self._room = min(2 * self._room, self._config.flush_bytes_max)
             self._host.flush_again(outbox)
-        elif self._later is None and (at_us := outbox.wake_us()):
-            wait_s = max(0, at_us - now_us) / 1_000_000
+        elif (at_us := outbox.wake_us()) and (self._later is None or at_us < self._later_us):
+            if self._later is not None:
+                self._later.cancel()
+            wait_s, self._later_us = max(0, at_us - now_us) / 1_000_000, at_us
             self._later = asyncio.get_running_loop().call_later(wait_s, self._tick_over)
 
     def _tick_over(self) -> None:
