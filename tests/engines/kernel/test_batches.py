@@ -1,6 +1,15 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engines.kernel.apps import data, engine, feed, play, rows
+from tests.engines.kernel.plans import kernel_of
+
+from edgewise.engines.kernel.api import Run
+from edgewise.engines.kernel.batches import TimeBatch
+from edgewise.engines.kernel.ratelimits import LIMITS
+from edgewise.lang import compile_app
+
+HEAD = "define stream A (k string, v int); define stream B (k string, v int); "
 
 V = "from A#window.{} select v insert all events into O;"
 
@@ -94,3 +103,87 @@ def test_a_batch_of_time_begins_with_the_clock_however_late_its_first_event_is()
         query, [("B", 1500, "x", 0), ("A", 1200, "x", 1), 1599, ("A", 1599, "x", 2), 1600]
     )
     assert [row[2] for row in found] == [1, 2]
+
+
+TICKING = [
+    "from A#window.timeBatch(20) select v, count() as n insert all events into O;",
+    "from A#window.timeBatch(20, 3) select k, sum(v) as n group by k insert into O;",
+    "from A#window.timeBatch(20, 0, true) select v, sum(v) as n insert all events into O;",
+    (
+        "from A#window.delay(20) select k, v insert into M; from M#window.timeBatch(20) "
+        "select v insert all events into O;"
+    ),
+    (
+        "from A#window.timeBatch(20) select k, v insert into M; from M#window.timeBatch(20) "
+        "select v, count() as n insert all events into O;"
+    ),
+    (
+        "from A#window.time(20) select k, v insert expired events into M; "
+        "from M#window.timeBatch(10) select v insert all events into O;"
+    ),
+    (
+        "from A#window.timeBatch(20) as a join B#window.timeBatch(30) as b on a.k == b.k "
+        "select a.v as x, b.v as y insert all events into O;"
+    ),
+    (
+        "partition with (v < 3 as 'few' or v > 1 as 'many' of A) begin "
+        "from A#window.timeBatch(20) select k, v, count() as n insert all events into O; end;"
+    ),
+    "partition with (k of A) begin from A#window.timeBatch(20) select v insert into O; end;",
+    "from A select v output all every 20 milliseconds insert into O;",
+    "from A select k, v group by k output last every 20 milliseconds insert into O;",
+    "from A#window.time(15) select k, v output snapshot every 20 milliseconds insert into O;",
+    (
+        "from A#window.time(15) select k, count() as n group by k output snapshot every "
+        "10 milliseconds insert into O;"
+    ),
+    (
+        "partition with (v < 3 as 'few' or v > 1 as 'many' of A) begin from A select k, v "
+        "output all every 20 milliseconds insert into O; end;"
+    ),
+]
+MOMENTS = st.tuples(
+    st.sampled_from("AB"),
+    st.sampled_from([0, 1, 5, 10, 19, 20, 40, 300]),  # after the one before
+    st.sampled_from(["x", "y"]),
+    st.integers(0, 4),
+)
+
+
+@given(st.sampled_from(TICKING), st.lists(MOMENTS, max_size=15), st.integers(0, 15))
+def test_what_sleeps_while_it_has_nothing_to_say_says_the_same(query, steps, cut):
+    """Against the same that ticks for ever; with a snapshot in between."""
+    app = compile_app(HEAD + query).app
+    now, events = 1000, []
+    for offset, (stream, later, key, value) in enumerate(steps):
+        now += later
+        events.append(Run(stream, [now], [[key], [value]], [offset], [now], [0]))
+
+    def found():
+        kernel, made = kernel_of(app), []
+        for n, run in enumerate(events):
+            if n == cut:
+                made += kernel.take_tuples()
+                states = [(k, s) for k, s in kernel.changed() if s is not None]
+                kernel = kernel_of(app)
+                kernel.restore(states)
+            kernel.feed(run)
+        kernel.advance(now + 500, 0)
+        return made + kernel.take_tuples()
+
+    asleep = found()
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (TimeBatch, *LIMITS.values()):
+            patch.setattr(kind, "rests", lambda *_: False)
+        assert asleep == found()
+
+
+@pytest.mark.timeout(60)  # tick by tick it would take hours
+@pytest.mark.parametrize("query", TICKING)
+def test_time_may_leap_by_years(query):
+    """A device that has lost its clock starts in 1970."""
+    kernel, leap = kernel_of(compile_app(HEAD + query).app), 50 * 365 * 86_400_000
+    for offset, ts in enumerate((1000, 1001, leap, leap + 1)):
+        kernel.feed(Run("A", [ts], [["x"], [2]], [offset], [ts], [0]))
+    kernel.advance(2 * leap, 0)
+    assert len(kernel.take_tuples()) < 100

@@ -9,7 +9,7 @@ from edgewise.engines.kernel.runtime import CURRENT, EXPIRED, RESET, Chunk, Row,
 from edgewise.engines.kernel.windows import Held, TextTest, Window
 
 # Cells of a batch window's state.
-_NOW, _BEFORE, _END = 0, 1, 2
+_NOW, _BEFORE, _END, _ASLEEP = 0, 1, 2, 3
 _ARRAY = 2  # of `batch`: what this chunk let out so far
 _COUNTED, _OWED, _TEXT = 2, 3, 4  # of `expressionBatch`
 KEPT_MAX = 100_000  # events a side of a join keeps where nothing makes it forget
@@ -77,7 +77,10 @@ class LengthBatch(Batch):
 
 
 class TimeBatch(Batch):
-    """Ticks every `span` ms from the first event on, for ever; `start` aligns the ticks."""
+    """Ticks every `span` ms from the first event on, for ever; `start` aligns the ticks.
+
+    While nothing is inside it sleeps: then what is kept of its timer stands behind _END.
+    """
 
     def __init__(
         self,
@@ -101,6 +104,8 @@ class TimeBatch(Batch):
             elapsed = 0 if self.start is None else (now - self.start) % self.span
             batch += ([], [], now - elapsed + self.span)
             self.rt.arm(state, self.node, batch[_END])
+        elif len(batch) > _ASLEEP:
+            batch[_END] = self.rt.wake(state, self.node, self.span, batch.pop())
         batch[_NOW].append((ts, row))
         if self.streaming:
             out.append((CURRENT, ts, row))
@@ -108,8 +113,15 @@ class TimeBatch(Batch):
     def timer(self, state: State, due: int, payload: Any, out: Chunk) -> None:
         batch = state[self.cell]
         batch[_END] += self.span
-        self.rt.arm(state, self.node, batch[_END], self.rt.offset)
         self.flush(state, due, out)
+        if self.rests(batch):
+            batch.append(self.rt.asleep(batch[_END]))
+        else:
+            self.rt.again(state, batch[_END])
+
+    def rests(self, batch: list[Any]) -> bool:
+        """Whether the next tick would let nothing out."""
+        return self.keeps or not batch[_BEFORE]
 
 
 class CronBatch(Batch):

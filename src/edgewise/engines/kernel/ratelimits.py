@@ -40,13 +40,27 @@ class Limit:
         raise NotImplementedError
 
     def timer(self, state: State, due: int, payload: Any) -> None:
-        self.rt.arm(state, self.node, due + self.size, self.rt.offset)
         rows = self.tick(state, due)
+        if self.rests(state):
+            state[self.cell] = self.rt.asleep(due + self.size)
+        else:
+            self.rt.again(state, due + self.size)
         if rows:
             self.send(state, rows)
 
     def tick(self, state: State, due: int) -> Rows:
         return []
+
+    def rests(self, state: State) -> bool:
+        """Whether the next tick would send nothing: its cell is then what is kept of its timer."""
+        return True
+
+    def awake(self, state: State) -> Any:
+        """Its cell, whose timer runs."""
+        if isinstance(asleep := state[self.cell], tuple):
+            state[self.cell] = self.fresh()
+            self.rt.wake(state, self.node, self.size, asleep)
+        return state[self.cell]
 
     def group(self, row: Any) -> Any:
         return row[3] if self.grouped else None
@@ -103,7 +117,7 @@ class AllTime(Limit):
     ticks = True
 
     def push(self, state: State, rows: Rows) -> None:
-        state[self.cell].extend(rows)
+        self.awake(state).extend(rows)
 
     def tick(self, state: State, due: int) -> Rows:
         rows, state[self.cell] = state[self.cell], []
@@ -135,7 +149,7 @@ class LastTime(Limit):
         return {}
 
     def push(self, state: State, rows: Rows) -> None:
-        held = state[self.cell]
+        held = self.awake(state)
         for row in rows:
             held[self.group(row)] = row
 
@@ -159,7 +173,7 @@ class Snapshot(Limit):
         return [[], {}]
 
     def push(self, state: State, rows: Rows) -> None:
-        inside, last = state[self.cell]
+        inside, last = self.awake(state)
         for row in rows:
             group = self.group(row)
             if row[0] == CURRENT:
@@ -169,6 +183,9 @@ class Snapshot(Limit):
             last[group] = row
         if not self.windowed:
             inside.clear()
+
+    def rests(self, state: State) -> bool:
+        return bool(state[self.cell] == self.fresh())
 
     def _leave(self, inside: Rows, row: Any) -> None:
         for i, held in enumerate(inside):

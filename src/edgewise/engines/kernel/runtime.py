@@ -8,7 +8,8 @@ state: they live in the objects the generated code makes once.
 A timer is `(due, offset, node, n)`: due time, place of the event that armed it, operator, and a
 counter that keeps two timers of one operator apart. They fire in this order, which no cut of the
 input and no spread of keys can change. A timer armed for a moment that has passed fires as soon
-as time moves again.
+as time moves again. What ticks for ever sleeps while it has nothing to say: its operator keeps the
+rest of the timer, and wakes it at the tick it would have come to. So time may leap by years.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ State = list[Any]
 Row = tuple[Any, ...]
 Chunk = list[tuple[int, int, Row]]  # (kind, ts, row): what one cause put into motion together
 Timer = tuple[int, int, int, int]
+Asleep = tuple[int, int, int]  # when it would fire next, its offset, its n
 OnTimer = Callable[[State, int, Any], None]
 Failed = tuple[str, int, int, int, str, list[Row]]  # stream, clock, offset, at, error, events
 BEGINNING = -(1 << 63)  # before every moment
@@ -41,7 +43,7 @@ class Runtime:
     __slots__ = (
         "_last", "_n", "at", "batches", "blocks", "created", "dirty", "dropped", "failed",
         "faults", "fresh", "guarded", "heap", "idle", "keyed", "keys", "nested", "nodes", "now",
-        "offset", "phase", "reasons", "root", "rows", "seq", "stores", "uuids",
+        "offset", "phase", "reasons", "root", "rows", "seq", "stores", "timer", "uuids",
     )  # fmt: skip
 
     def __init__(self, *, keyed: bool) -> None:
@@ -64,6 +66,7 @@ class Runtime:
         self.heap: list[tuple[int, int, int, int, State]] = []
         self.batches = 0  # the cell of the window that a stream is summed up in, if there is one
         self.now = 0
+        self.timer: Timer | None = None  # the one that fires now
         self.phase = self.offset = self.seq = self.at = 0
         self.rows: list[Any] = []  # tuples, and blocks of them as columns
         self.blocks = 0
@@ -122,6 +125,30 @@ class Runtime:
         state[TIMERS][timer] = payload
         heappush(self.heap, (*timer, state))
 
+    def again(self, state: State, due: int) -> None:
+        """The timer at hand once more, in the same place among others of its moment."""
+        assert self.timer is not None, "only a timer asks for itself"
+        _, offset, node, n = self.timer
+        self.put_back(state, (due, offset, node, n), None)
+
+    def asleep(self, due: int) -> Asleep:
+        """What to keep of the timer at hand instead, until someone calls `wake`."""
+        assert self.timer is not None, "only a timer goes to sleep"
+        _, offset, _, n = self.timer
+        return due, offset, n
+
+    def wake(self, state: State, node: int, span: int, asleep: Asleep) -> int:
+        """At the first of its moments, each `span` ms after the other, that is still to come."""
+        due, offset, n = asleep
+        if due <= self.now:
+            due = self.now - (self.now - due) % span
+            if self.timer is None or (due, offset, node, n) <= self.timer:
+                due += span
+        timer = (due, offset, node, n)
+        self.past(timer)
+        self.put_back(state, timer, None)
+        return due
+
     def rearm(self, state: State) -> None:
         """After a restore: put the timers of a state, and of those inside it, back."""
         for timer in state[TIMERS]:
@@ -148,6 +175,7 @@ class Runtime:
             if self.keyed:
                 self.dirty.add(key)
             self.begin(due, 0, offset, at)
+            self.timer = timer
             if not self.guarded:
                 self.nodes[node](state, due, payload)
                 continue
@@ -155,6 +183,7 @@ class Runtime:
                 self.nodes[node](state, due, payload)
             except Exception as why:  # noqa: BLE001  as for an event: told, counted, dropped
                 self.fault(TIMER, why)
+        self.timer = None
 
     def put(self, block: OutColumns) -> None:
         """Many rows for the world at once."""
