@@ -1,3 +1,4 @@
+import pytest
 from tests.edge.test_conflate import Bench, primed
 
 from edgewise.edge.conflate import Outbox
@@ -64,6 +65,46 @@ def resumed(to, epoch=0, **policy):
 
 def test_who_missed_nothing_gets_nothing_but_the_name():
     assert resumed(6) == []
+
+
+def test_who_missed_nothing_still_hears_that_the_source_is_silent():
+    bench, outbox = Bench(), Outbox(10, 100, 100)
+    bench.publish("A", {"v": 1})
+    topic = bench.tree.get("A")
+    topic.stale_us = 7
+    outbox.resume(outbox.attach(topic, 1), 0, 1)
+    name, stale = map(codec.decode_from_server, outbox.take(10_000, 0))
+    assert (name.path, stale) == ("A", frames.Stale(topic.alias, 7))
+    assert outbox.idle
+
+
+def test_who_comes_back_to_much_that_did_not_change_has_not_stopped_reading():
+    bench, outbox = Bench(), Outbox(10, 200, 100)
+    names = [f"a/{n}" for n in range(100)]
+    for name in names:
+        bench.publish(name, {"v": 1})
+        topic = bench.tree.get(name)
+        outbox.resume(outbox.attach(topic, 1), 0, topic.head.to)
+    assert not outbox.overflowed
+    heard = []
+    while outbox.ready(0):
+        written = outbox.take(300, 0)
+        assert sum(map(len, written)) < 400
+        heard += [codec.decode_from_server(data).path for data in written]
+    assert heard == names
+
+
+@pytest.mark.parametrize("to", [1, 2])
+def test_who_comes_back_to_what_goes_is_told(to):
+    bench, outbox = Bench(), Outbox(10, 1000, 100)
+    bench.publish("A", {"v": 1})
+    bench.publish("A", {"v": 2})
+    topic = bench.tree.get("A")
+    outbox.resume(outbox.attach(topic, 1), 0, to)
+    outbox.detach(topic, frames.Gone.REMOVED)
+    name, removed = map(codec.decode_from_server, outbox.take(10_000, 0))
+    assert (name.path, removed) == ("A", frames.Remove(topic.alias))
+    assert outbox.idle
 
 
 def test_a_precise_topic_replays_exactly():

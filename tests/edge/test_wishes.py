@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from edgewise.edge.conflate import Outbox
 from edgewise.edge.fanout import Fanout
 from edgewise.edge.merge import window
+from edgewise.edge.pace import Budget
 from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, TopicTree
 from edgewise.wire import codec
@@ -37,23 +38,35 @@ POLICIES = [
 ]
 
 
-class Client:
+class World:
+    """Topics of one policy, and all that ever happened to each."""
+
     def __init__(self, policy):
         self.policy = policy
         self.fanout = Fanout(TopicTree(10))
-        self.view = View()
-        self.outbox = Outbox(3, 100_000, 1000)
-        self.wishes = {}
         self.log = {path: [] for path in PATHS}  # offsets up to, and what came in
-        self.held = {}
         self.now = self.offset = 1
+        self.epoch = 0
 
     def put(self, path):
         value = {"v": self.offset, "k": f"{self.offset % 3}"}
         place = {"now_us": self.now, "offset": self.offset, "at_us": self.offset}
-        self.fanout.publish(path, value, policy=self.policy, **place)
+        self.fanout.publish(path, value, policy=self.policy, epoch=self.epoch, **place)
         self.offset += 1
         self.log[path].append((self.offset, value))
+
+    def remove(self, path):
+        self.fanout.remove(path)
+        self.log[path] = []
+
+
+class Client:
+    def __init__(self, world):
+        self.world, self.policy, self.fanout = world, world.policy, world.fanout
+        self.view = View()
+        self.outbox = Outbox(3, 100_000, 1000)
+        self.wishes = {}
+        self.held = {}
 
     def wish(self, which, how):
         if which in self.wishes:
@@ -68,17 +81,21 @@ class Client:
         self.outbox = Outbox(3, 100_000, 1000)
         self.view.begin()
         have = {path: (epoch, to) for path, epoch, to in self.view.positions()}
+        there = {topic.path for topic in self.fanout.tree if any(self.wanting(topic.path))}
+        for path in have.keys() - there:
+            self.view.forget(path)  # a session tells it, or the client wants it no more
+            del self.held[path]
         for which, want in self.wishes.items():
             self.fanout.subscribe(self.outbox, which, SELECTORS[which], want, have)
 
     def read(self, bytes_max):
-        for data in self.outbox.take(bytes_max, self.now):
+        for data in self.outbox.take(bytes_max, self.world.now):
             event = self.view.take(codec.decode_from_server(data))
             if isinstance(event, Update):
                 self.check(event)
                 self.held[event.path] = event.meta.to
             elif isinstance(event, Removed):
-                assert event.reason is Gone.UNSUBSCRIBED
+                assert event.reason in {Gone.UNSUBSCRIBED, Gone.REMOVED}
                 del self.held[event.path]
             elif isinstance(event, Stopped):
                 slot = self.outbox.slots.get(event.alias)
@@ -86,7 +103,7 @@ class Client:
                     self.outbox.resume(slot, event.epoch, event.to)
 
     def check(self, update):
-        meta, log = update.meta, self.log[update.path]
+        meta, log = update.meta, self.world.log[update.path]
         covered = [value for to, value in log if meta.start < to <= meta.to]
         if meta.how is How.SNAPSHOT:
             assert meta.start == meta.to - 1
@@ -101,15 +118,14 @@ class Client:
         assert update.value == self.formed(update, covered)
 
     def windowed(self, update):
-        wants = [want for which, want in self.wishes.items() if self.selects(which, update.path)]
-        return bool(wants) and all(want.window for want in wants)
+        return all(want.window for want in self.wanting(update.path))
 
-    @staticmethod
-    def selects(which, path):
-        return SELECTORS[which] in {("#",), ("+",), (path,)}
+    def wanting(self, path):
+        selecting = {("#",), ("+",), (path,)}
+        return (want for which, want in self.wishes.items() if SELECTORS[which] in selecting)
 
     def formed(self, update, covered):
-        meta, log = update.meta, self.log[update.path]
+        meta, log = update.meta, self.world.log[update.path]
         sums = self.policy.conflate == "merge(sum)"
         states = [(to, state(log, to) if sums else value) for to, value in log]
         if self.windowed(update):
@@ -126,14 +142,12 @@ class Client:
     def settle(self):
         """Time passes, and everything is read."""
         for _ in range(100):
-            self.now += 2000 * SECOND
+            self.world.now += 2000 * SECOND
             self.read(10**9)
         assert self.outbox.idle
         assert not self.outbox._waiting
-        for topic in self.fanout.tree:
-            assert not topic.folds
-            if self.outbox in topic.slots:
-                assert self.held[topic.path] == topic.head.to
+        seen = [topic for topic in self.fanout.tree if self.outbox in topic.slots]
+        assert self.held == {topic.path: topic.head.to for topic in seen}
 
 
 def state(log, to):
@@ -141,44 +155,60 @@ def state(log, to):
     return {"v": sum(value["v"] for value in values), "k": values[-1]["k"]}
 
 
+WHO = st.integers(0, 1)
 DEEDS = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.sampled_from(PATHS)),
         st.tuples(st.just("put"), st.sampled_from(PATHS)),
-        st.tuples(st.just("read"), st.sampled_from([1, 60, 10**9])),
-        st.tuples(st.just("wish"), st.integers(0, 2), st.integers(0, len(WANTS) - 1)),
+        st.tuples(st.just("remove"), st.sampled_from(PATHS)),
+        st.tuples(st.just("epoch")),
         st.tuples(st.just("pass"), st.sampled_from([1, SECOND // 2, 2 * SECOND, 5000 * SECOND])),
-        st.tuples(st.just("come back")),
+        st.tuples(st.just("read"), WHO, st.sampled_from([1, 60, 10**9])),
+        st.tuples(st.just("wish"), WHO, st.integers(0, 2), st.integers(0, len(WANTS) - 1)),
+        st.tuples(st.just("budget"), WHO, st.sampled_from([0, 20, 10_000]), st.integers(0, 3)),
+        st.tuples(st.just("come_back"), WHO),
     ),
-    max_size=40,
+    max_size=50,
 )
+
+
+def act(world, clients, verb, *what):
+    if verb == "epoch":
+        world.epoch += 1
+    elif verb == "pass":
+        world.now += what[0]
+    elif verb in {"put", "remove"}:
+        getattr(world, verb)(*what)
+    elif verb == "budget":
+        budget = Budget(*what[1:], world.now)
+        clients[what[0]].outbox.budget = budget if budget.limited else None
+    else:
+        getattr(clients[what[0]], verb)(*what[1:])
 
 
 @given(st.sampled_from(POLICIES), DEEDS)
 def test_each_update_is_what_it_says_and_in_the_end_all_is_known(policy, deeds):
-    client = Client(policy)
-    for verb, *what in deeds:
-        if verb == "put":
-            client.put(*what)
-        elif verb == "read":
-            client.read(*what)
-        elif verb == "wish":
-            client.wish(*what)
-        elif verb == "pass":
-            client.now += what[0]
-        else:
-            client.come_back()
-        assert len(client.outbox._waiting) <= 2 * len(client.outbox.slots) + 1
-    client.settle()
+    world = World(policy)
+    clients = Client(world), Client(world)
+    for deed in deeds:
+        act(world, clients, *deed)
+        for client in clients:
+            assert len(client.outbox._waiting) <= 2 * len(client.outbox.slots) + 1
+    for client in clients:
+        client.settle()
+    for topic in world.fanout.tree:
+        assert not topic.folds
+        assert topic.line is None or not topic.line.waiting
 
 
 def test_who_changes_its_mind_again_and_again_keeps_nothing():
-    client = Client(Policy())
-    client.put("a")
+    world = World(Policy())
+    client = Client(world)
+    world.put("a")
     for _ in range(100):
         client.wish(0, 2)
         client.read(10**9)
-        client.put("a")
+        world.put("a")
         client.wish(0, 2)
     assert not client.outbox._waiting
     assert client.outbox.pending == 0

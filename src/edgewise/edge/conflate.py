@@ -51,7 +51,7 @@ class Outbox(Waiting):
 
     def ready(self, now_us: int) -> bool:
         """Whether `take` would give anything."""
-        if self._control:
+        if self._control or self._names:
             return True
         if not self._pending and not (self._waiting and self._waiting[0][0] <= now_us):
             return False
@@ -67,8 +67,8 @@ class Outbox(Waiting):
         """Frames for one write: at least one when there is any, then up to `bytes_max`."""
         out: list[bytes] = []
         pending, size = self._pending, self.control_bytes
-        plain = self.budget is None and not self._waiting and size < bytes_max
-        if plain and len(pending) <= 1:
+        plain = self.budget is None and not self._waiting and not self._names
+        if plain and size < bytes_max and len(pending) <= 1:
             # One topic for many clients is the common case, and the hot one.
             slot = next(iter(pending.values()), None)
             if slot is None or not slot.rest:
@@ -87,6 +87,7 @@ class Outbox(Waiting):
     def _choose(self, bytes_max: int, now_us: int, out: list[bytes]) -> None:
         """What fits, by urgency when not everything does."""
         size = self._answers(bytes_max, out)
+        size += self._declared(bytes_max - size, out)
         self._wake(now_us)
         updates_max = 1 << 60
         if self.budget is not None:
@@ -112,6 +113,21 @@ class Outbox(Waiting):
             out.append(frame)
         del self._control[:count]
         self.control_bytes -= size
+        self.bytes_sent += size
+        return size
+
+    def _declared(self, bytes_max: int, out: list[bytes]) -> int:
+        """The names of what the client has already."""
+        size = 0
+        while self._names and size < bytes_max:
+            alias = next(iter(self._names))
+            slot = self._names.pop(alias)
+            start = len(out)
+            out.append(topic_frame(slot.topic))
+            if slot.topic.stale_us:
+                out.append(codec.encode(Stale(alias, slot.topic.stale_us)))
+            slot.told = True
+            size += sum(map(len, out[start:]))
         self.bytes_sent += size
         return size
 
@@ -255,6 +271,7 @@ class Outbox(Waiting):
     def _emit_around(self, slot: Slot, change: Change | None, out: list[bytes]) -> int:
         """First sight of a topic."""
         topic, start = slot.topic, len(out)
+        self._names.pop(topic.alias, None)
         out.append(topic_frame(topic))
         held = topic.head if change is None else change
         assert held is not None, "a topic is only pending when it has a value"

@@ -34,6 +34,7 @@ class Waiting:
     __slots__ = (
         "_control",
         "_control_bytes_max",
+        "_names",
         "_pending",
         "_queues",
         "_refused",
@@ -57,6 +58,7 @@ class Waiting:
         self.overflowed = False
         self.overtaken = 0
         self._control: list[bytes] = []
+        self._names: dict[int, Slot] = {}  # only to be declared: the client has their values
         # By alias; what a slot keeps in a queue of its own is under minus its alias.
         self._pending: dict[int, Slot] = {}
         self._queues = False  # whether an entry of `_pending` ever stood for several updates
@@ -94,7 +96,7 @@ class Waiting:
     @property
     def idle(self) -> bool:
         """Nothing waits, not even for time to pass."""
-        return not (self._pending or self._control or self._waiting)
+        return not (self._pending or self._control or self._waiting or self._names)
 
     def say(self, frame: bytes) -> None:
         """An answer. A client that never reads its answers overflows and is closed for it."""
@@ -165,8 +167,7 @@ class Waiting:
         if (epoch, to) == (head.epoch, head.to):
             slot.sent = head
             if not slot.told:
-                slot.told = True
-                self.say(topic_frame(topic))
+                self._names[topic.alias] = slot
             return
         missed = topic.since(epoch, to) if topic.policy.replays else None
         if missed:
@@ -187,10 +188,13 @@ class Waiting:
         slot = self.slots.pop(topic.alias, None)
         if slot is None:
             return
+        had = topic.alias in self._names or bool(slot.rest) or slot.resumed is not None
         self._drop(topic.alias, slot)
         topic.slots.pop(self, None)
         topic.eager.pop(self, None)
-        if slot.told:
+        if had and not slot.told:
+            self.say(topic_frame(topic))  # from an earlier session; this one did not name it yet
+        if had or slot.told:
             self.say(codec.encode(Remove(topic.alias, reason)))
 
     def forget(self) -> None:
@@ -202,6 +206,7 @@ class Waiting:
             self._leave_line(slot)
         self.slots.clear()
         self._pending.clear()
+        self._names.clear()
         self._waiting.clear()
         self._voided = 0
 
@@ -299,6 +304,7 @@ class Waiting:
         self._close_fold(slot)
         self._leave_line(slot)
         self._unwait(slot)
+        self._names.pop(alias, None)
         self._pending.pop(-alias, None)
         slot.rest, slot.kept_to, slot.resumed = None, 0, None
 
