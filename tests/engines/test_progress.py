@@ -2,6 +2,7 @@ from tests.engines.test_host import batch, job
 
 from edgewise.engines.host import Cut, run_part
 from edgewise.engines.progress import RECENT_BATCHES, Progress
+from edgewise.log.api import CLOCK_NONE
 
 
 def test_rates_and_times_are_over_the_recent_batches_and_totals_over_all():
@@ -34,4 +35,12 @@ def test_keys_are_of_the_last_batch_and_counts_of_all(tmp_path):
 def test_before_the_first_batch_there_is_nothing_to_divide_by():
     view = Progress().view(5000, {"S": 3}, 0)
     assert (view["processing_rows_per_s"], view["backlog_rows"]) == (0.0, 3)
-    assert (view["watermark_lag_ms"], view["batch_ms"]) == (0, {})
+    assert (view["watermark"], view["watermark_lag_ms"], view["batch_ms"]) == (None, None, {})
+
+
+def test_marks_are_no_events_and_a_log_without_any_has_no_time():
+    progress = Progress(offsets={"S": 7})
+    assert progress.view(5000, {"S": 9}, 0)["backlog_rows"] == 2
+    progress.batch(Cut(0, {"S": 7}, {"S": 9}, CLOCK_NONE, CLOCK_NONE), 0, {"run": 1.0}, 1)
+    view = progress.view(5000, {"S": 9}, 0)
+    assert (view["rows_in"], view["backlog_rows"], view["watermark"]) == (1, 0, None)

@@ -1,4 +1,9 @@
-from edgewise.node.metrics import engine_metrics
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.node.metrics import GAUGES, TOTALS, engine_metrics
 
 PROGRESS = {
     "rows_in": 7,
@@ -20,10 +25,44 @@ def test_before_the_engine_told_anything_all_is_zero():
 
 
 def test_time_by_phase_state_and_lag_are_there():
-    told = {"batch_ms": {"run": 2.5}, "state_bytes": 9, "watermark_lag_ms": 4, "restarts": 1}
+    phases = {"run": 2.5, "trigger": 30}
+    told = {"batch_ms": phases, "state_bytes": 9, "watermark_lag_ms": 4, "restarts": 1}
     lines = engine_metrics(told).splitlines()
-    assert 'edgewise_engine_batch_ms{phase="run"} 2.5' in lines
+    assert 'edgewise_engine_batch_seconds{phase="run"} 0.0025' in lines
+    assert "edgewise_engine_trigger_seconds 0.03" in lines
+    assert not any('phase="trigger"' in line for line in lines)
     assert "edgewise_engine_state_bytes 9" in lines
-    assert "edgewise_engine_watermark_lag_ms 4" in lines
-    assert "edgewise_engine_restarts 1" in lines
+    assert "edgewise_engine_watermark_lag_seconds 0.004" in lines
+    assert "edgewise_engine_restarts_total 1" in lines
     assert not any("backlog" in line for line in lines)
+
+
+def test_what_is_not_known_is_left_out():
+    lines = engine_metrics({"watermark": None, "watermark_lag_ms": None}).splitlines()
+    assert not any("watermark" in line for line in lines)
+
+
+NUMBERS = st.integers(0, 10**15) | st.floats(0, 1e12)
+KEYS = [key for _, key, _ in GAUGES] + list(TOTALS)
+SAMPLE = re.compile(r'(\w+)(\{\w+="(?:[^"\\\n]|\\["\\n])*"\})? \d+(\.\d+)?(e[+-]\d+)?')
+
+
+@given(
+    st.dictionaries(st.sampled_from(KEYS), NUMBERS),
+    st.dictionaries(st.text(max_size=5), st.integers(0, 9)),
+)
+def test_every_line_is_one_that_prometheus_reads(told, named):
+    """A name is explained once, before its samples, and says its unit."""
+    told |= {"counts": {"late": named, "faults": named}, "batch_ms": named, "keys": named}
+    known = []
+    for line in engine_metrics(told).removesuffix("\n").split("\n"):
+        if line.startswith("# "):
+            _, word, name, text = line.split(" ", 3)
+            known += [name] if word == "HELP" else []
+            assert word == "HELP" or text == ("counter" if name.endswith("_total") else "gauge")
+        else:
+            sample = SAMPLE.fullmatch(line)
+            assert sample, line
+            assert sample[1] == known[-1]
+    assert len(set(known)) == len(known)
+    assert not any(name.endswith("_ms") for name in known)

@@ -79,6 +79,7 @@ class LiveApp:
             self._last = self._recover(written)
         else:
             self._last = self._skip(written, dict(skip_to))
+        self.progress.offsets = dict(self._last.end)
 
     @classmethod
     def reached(cls, checkpoint: Path) -> Mapping[str, int]:
@@ -133,7 +134,7 @@ class LiveApp:
         in_own_logs(out, self.inputs)
         count = append(self.writers, out, self.home.producer, cut.batch_id)
         phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
-        self.progress.batch(cut, count, phases)
+        self.progress.batch(cut, count, phases, table.num_rows)
         self._last = cut
 
     def _recover(self, written: Cut | None) -> Cut:

@@ -12,6 +12,7 @@ from typing import Any
 
 from edgewise.engines.host import Cut
 from edgewise.engines.results import Counts, Made, add_counts
+from edgewise.log.api import CLOCK_NONE
 
 RECENT_BATCHES = 20  # rates and times are over so many
 
@@ -33,7 +34,7 @@ class Progress:
     batches: int = 0
     rows_in: int = 0
     rows_out: int = 0
-    clock: int = 0
+    clock: int | None = None
     version: int = -1
     offsets: dict[str, int] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)  # by fragment
@@ -45,14 +46,19 @@ class Progress:
         self.keys[fragment] = made.keys
         add_counts(self.counts, made.counts)
 
-    def batch(self, cut: Cut, rows_out: int, seconds: Mapping[str, float]) -> None:
+    def batch(
+        self, cut: Cut, rows_out: int, seconds: Mapping[str, float], rows_in: int | None = None
+    ) -> None:
+        """`rows_in` are its events, where someone has counted them: others may be marks."""
+        events = cut.rows if rows_in is None else rows_in
         self.batches += 1
-        self.rows_in += cut.rows
+        self.rows_in += events
         self.rows_out += rows_out
-        self.clock = cut.clock
+        if cut.clock != CLOCK_NONE:
+            self.clock = cut.clock
         self.version = cut.batch_id
         self.offsets = dict(cut.end)
-        self.recent.append(Batch(cut.rows, rows_out, dict(seconds)))
+        self.recent.append(Batch(events, rows_out, dict(seconds)))
 
     def view(self, now_ms: int, heads: Mapping[str, int], state_bytes: int) -> dict[str, Any]:
         """`heads` is where the logs end now: what lies between is the backlog."""
@@ -71,7 +77,7 @@ class Progress:
                 for name in sorted(phases)
             },
             "watermark": self.clock,
-            "watermark_lag_ms": max(0, now_ms - self.clock) if self.clock else 0,
+            "watermark_lag_ms": None if self.clock is None else max(0, now_ms - self.clock),
             "backlog_rows": sum(max(0, h - self.offsets.get(s, 0)) for s, h in heads.items()),
             "partitions": self.partitions,
             "state_keys": sum(self.keys.values()),

@@ -134,21 +134,21 @@ class Told:
         self._state = state
         self._last_s = time.monotonic()
         self._looked_s, self._bytes = -STATE_EVERY_S, 0
-        self._heads = inputs.heads()
+        self._known: int | None = None  # events read so far and those that wait
 
     def due(self) -> bool:
         return time.monotonic() - self._last_s >= PROGRESS_EVERY_S
 
     def view(self, spark_ms: dict[str, int]) -> dict[str, Any]:
         """`spark_ms` is where Spark says its last batch spent its time."""
-        now_s, heads = time.monotonic(), self._inputs.heads()
-        came = sum(heads.values()) - sum(self._heads.values())
-        rate = came / max(now_s - self._last_s, 0.001)
-        self._last_s, self._heads = now_s, heads
-        now_ms = time.time_ns() // 1_000_000
+        now_s, now_ms = time.monotonic(), time.time_ns() // 1_000_000
         if now_s - self._looked_s >= STATE_EVERY_S:
             self._looked_s, self._bytes = now_s, disk_bytes(self._state)
-        view = self._progress.view(now_ms, heads, self._bytes)
+        view = self._progress.view(now_ms, self._inputs.heads(), self._bytes)
+        known = view["rows_in"] + view["backlog_rows"]
+        came = 0 if self._known is None else max(0, known - self._known)
+        rate = came / max(now_s - self._last_s, 0.001)
+        self._last_s, self._known = now_s, known
         view["batch_ms"] |= {
             name: spark_ms[key] for key, name in SPARK_MS.items() if key in spark_ms
         }

@@ -107,7 +107,8 @@ class SparkApp:
         schemas = {s.name: s.schema.names for s in app.streams}
         self.began = self.checkpoint.begin(self.config.partitions, self.fragments, schemas)
         self.producer = f"spark:{self.began.id}"  # another checkpoint starts its own sequence
-        self.progress = Progress(partitions=self.config.partitions)
+        reached = self.inputs.known(self.checkpoint.reached())
+        self.progress = Progress(partitions=self.config.partitions, offsets=reached)
         self._turn = threading.Lock()  # a batch or a question, one at a time
         self._version = self.checkpoint.committed(self.began)
         self._revisions = dict.fromkeys((f.name for f in self.fragments), 0)
@@ -220,7 +221,7 @@ class SparkApp:
     def _process(self, frame: Callable[[], DataFrame], cut: Cut) -> None:
         began = time.monotonic()
         with self._turn:
-            run = self._runner(frame, cut)
+            run, events = self._runner(frame, cut)
             read = time.monotonic()
             out: dict[str, list[Any]] = {}
             between: dict[str, Any] = {}
@@ -239,7 +240,7 @@ class SparkApp:
             rows_out = append(self.writers, out, self.producer, cut.batch_id)
             self._version = cut.batch_id
         phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
-        self.progress.batch(cut, rows_out, phases)
+        self.progress.batch(cut, rows_out, phases, events)
 
     def ask(self, query: OnDemandQuery) -> list[tuple[Any, ...]]:
         """An on-demand query against what the app holds after the last batch."""
@@ -266,25 +267,23 @@ class SparkApp:
             revision=self._revisions[fragment.name],
         )
 
-    def _runner(self, frame: Callable[[], DataFrame], cut: Cut) -> Callable[[Job], Made]:
-        """Small batches in the driver, but for what only Spark's expressions can say."""
+    def _runner(
+        self, frame: Callable[[], DataFrame], cut: Cut
+    ) -> tuple[Callable[[Job], Made], int]:
+        """And how many events it will run; in large batches the few marks are not told apart.
+
+        Small batches in the driver, but for what only Spark's expressions can say.
+        """
         by_tasks = self._by_tasks(frame, cut)
         if cut.rows > self.config.small_batch_rows:
-            return by_tasks
-        in_driver = self._by_driver(cut)
-
-        def run(job: Job) -> Made:
-            return (by_tasks if job.fragment.name in self._only_native else in_driver)(job)
-
-        return run
-
-    def _by_driver(self, cut: Cut) -> Callable[[Job], Made]:
+            return by_tasks, cut.rows
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
 
         def run(job: Job) -> Made:
-            return self._in_driver(table, job)
+            by_spark = job.fragment.name in self._only_native
+            return by_tasks(job) if by_spark else self._in_driver(table, job)
 
-        return run
+        return run, table.num_rows
 
     def _in_driver(self, table: Any, job: Job) -> Made:
         shares = scan.spread(scan.wanted(table, job), job, self._parts(job.fragment))
