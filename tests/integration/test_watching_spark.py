@@ -80,7 +80,7 @@ def test_what_people_watch(walk):
     until(lambda: walk.rows("Quiet") == [["a"], ["a"]], SHOW_S_MAX)
     until(lambda: walk.rows("Sums") == [["a", 1], ["a", 2]], SHOW_S_MAX)
     assert walk.rows("Late") == [["late", 3]]
-    assert walk.metric('edgewise_engine_late_total{stream="S"}') == 1
+    until(lambda: walk.metric('edgewise_engine_late_total{stream="S"}') == 1, SHOW_S_MAX)
     # An event that breaks a query is told with its place, and the query goes on.
     walk.post("T", (now, {"k": "x", "p": "("}), (now, {"k": "y", "p": "y"}))
     until(lambda: walk.rows("Matches") == [["y"]], SHOW_S_MAX)
