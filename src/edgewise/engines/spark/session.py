@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -49,13 +50,29 @@ def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSess
         .config("spark.sql.streaming.numRecentProgressUpdates", "8")
         .config("spark.sql.ansi.enabled", "false")  # SiddhiQL: x/0 is null, ints wrap
         .config("spark.python.daemon.module", "edgewise.engines.spark.daemon")
+        # Over TCP a task waits 40 ms for the end of its input: two small writes, so Nagle's
+        # algorithm waits for an acknowledgement that the worker's kernel delays.
+        .config("spark.python.unix.domain.socket.enabled", "true")
         .config(f"spark.executorEnv.{KEEP_MEMORY[0]}", KEEP_MEMORY[1])
     )
-    if master.startswith("local"):
+    local = master.startswith("local")
+    if local:
         builder = builder.config("spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
         builder = builder.config("spark.local.dir", str(scratch))
     session = builder.getOrCreate()
     session.dataSource.register(LogSource)
+    if local:
+        _without_checksum_files(session)
     return session
+
+
+def _without_checksum_files(session: SparkSession) -> None:
+    """A local file of a checkpoint is one file, not two: each starts the program chmod.
+
+    There is no setting for it; whoever asks Hadoop for local files gets this one object.
+    """
+    jvm: Any = session._jvm  # noqa: SLF001
+    settings = session._jsc.hadoopConfiguration()  # noqa: SLF001
+    jvm.org.apache.hadoop.fs.FileSystem.getLocal(settings).setWriteChecksum(False)
