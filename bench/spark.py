@@ -4,9 +4,10 @@
 
 Everything is end to end and durable: events from our log, through a Spark stream or batch on two
 cores, rows appended to our log, checkpoint and state in files; all in the directory for temporary
-files. The first micro-batches and runs only warm up. Peers in the same run, on the same events:
-Siddhi (one JVM, in process, nothing durable), the textbook `transformWithState` of the same logic,
-PySpark written by hand over Parquet.
+files. The first micro-batches and runs only warm up: first of all many small ones, until the JVM
+has compiled what starts a job; a node that runs for minutes is there. Peers in the same run, on
+the same events: Siddhi (one JVM, in process, nothing durable), the textbook `transformWithState`
+of the same logic, PySpark written by hand over Parquet.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ import pyarrow.parquet as pq
 from bench import kernels
 from bench.spark_floor import floors
 from bench.spark_peers import PATTERN, SEQUENCE, SLIDING, by_key, tumbling, warm_rate
-from edgewise.engines.spark.engine import SparkApp, SparkConfig
+from edgewise.engines.spark.engine import SMALL_BATCH_ROWS, SparkApp, SparkConfig
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 
 BATCHES = 4  # micro-batches of a stream run
+CHEAP, DEAR = 4_000_000, 1_000_000  # events a micro-batch, by what one costs
+JOBS = 150  # of the warm-up, and how many events each has: just too many for the driver alone
+JOB_EVENTS = SMALL_BATCH_ROWS + 1
 WARM_UP = 2  # of them: until workers have their memory
-RUNS = 3  # the best counts: until then the JVM compiles on the processors that are measured
+RUNS = 3  # the best counts
 TEXTBOOK_EVENTS = 500_000  # a micro-batch
 TEXTBOOK_BATCHES = 3
 QUERY_OF = {claim.name: claim.query for claim in kernels.CLAIMS}
@@ -45,24 +49,27 @@ class Claim:
     query: str
     aim: float  # times Siddhi
     peer_events: int
+    size: int
     textbook: str = ""  # which `transformWithState` to run beside
 
 
 CLAIMS = (
-    Claim("filter, projection", QUERY_OF["filter"], 2, 1_000_000),
-    Claim("tumbling 1 s group by", QUERY_OF["externalTimeBatch 1 s group by"], 2, 1_000_000),
+    Claim("filter, projection", QUERY_OF["filter"], 2, 1_000_000, CHEAP),
+    Claim(
+        "tumbling 1 s group by", QUERY_OF["externalTimeBatch 1 s group by"], 2, 1_000_000, CHEAP
+    ),
     Claim(
         "sliding 1 s group by",
         "from S#window.time(1 sec) select k, avg(v) as a group by k insert into O;",
-        1, 500_000, SLIDING,
+        1, 500_000, DEAR, SLIDING,
     ),
     Claim(
-        "keyed pattern", QUERY_OF["partitioned every e1 -> e2 within"], 1, 500_000, PATTERN
+        "keyed pattern", QUERY_OF["partitioned every e1 -> e2 within"], 1, 500_000, DEAR, PATTERN
     ),
-    Claim("keyed sequence", QUERY_OF["partitioned sequence with +"], 1, 500_000, SEQUENCE),
+    Claim("keyed sequence", QUERY_OF["partitioned sequence with +"], 1, 500_000, DEAR, SEQUENCE),
     Claim(
         "pattern with an equality",
-        QUERY_OF["every e1 -> e2[k == e1.k] within 1 s"], 20, 50_000,
+        QUERY_OF["every e1 -> e2[k == e1.k] within 1 s"], 20, 50_000, CHEAP,
     ),
 )  # fmt: skip
 
@@ -106,17 +113,23 @@ def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[Spark
             writer.close()
 
 
+def warm(spark: Any, log: Path) -> None:
+    """Small micro-batches, until the JVM is quick at what starts a job."""
+    with running(spark, kernels.HEAD + QUERY_OF["filter"], log, JOB_EVENTS) as app:
+        app.stream(available_now=True, end={"S": JOBS * JOB_EVENTS}).awaitTermination()
+
+
 def stream_rate(spark: Any, source: str, log: Path, rows_max: int) -> tuple[float, int]:
     """Events a second of the warm micro-batches, and rows of all."""
     with running(spark, source, log, rows_max) as app:
-        rate = warm_rate(app.stream(available_now=True), rows_max, WARM_UP)
-        return rate, app.progress.rows_out
+        query = app.stream(available_now=True, end={"S": rows_max * BATCHES})
+        return warm_rate(query, rows_max, WARM_UP), app.progress.rows_out
 
 
 def batch_rate(spark: Any, source: str, log: Path, rows_max: int, count: int) -> float:
     with running(spark, source, log, rows_max) as app:
         began = time.perf_counter()
-        app.batch()
+        app.batch(end={"S": count})
         return count / (time.perf_counter() - began)
 
 
@@ -125,23 +138,27 @@ def siddhi(path: str, claim: Claim) -> tuple[float, int] | None:
     return kernels.theirs(path, peer, claim.peer_events)
 
 
-def rates(spark: Any, place: Path, size: int, only: str = "") -> None:
+def rates(spark: Any, place: Path, size: int | None, only: str = "") -> None:
+    """`size`: events a micro-batch, for all claims alike."""
+    claims = [c for c in CLAIMS if only in c.name]
     log, short = place / "S", place / "few"
-    few = min(size, TEXTBOOK_EVENTS)
-    fill(log, kernels.HEAD + QUERY_OF["filter"], size * BATCHES)
+    largest = max(size or c.size for c in claims)
+    few = min(largest, TEXTBOOK_EVENTS)
+    fill(log, kernels.HEAD + QUERY_OF["filter"], max(largest * BATCHES, JOBS * JOB_EVENTS))
     fill(short, kernels.HEAD + QUERY_OF["filter"], few * TEXTBOOK_BATCHES)
     path = kernels.classpath()
-    print(f"\n{size * BATCHES:,} events, {size:,} a micro-batch; events a second")
+    warm(spark, log)
+    print(f"\n{BATCHES} micro-batches of so many events each; events a second")
     print(
-        f"{'query':<26}{'stream':>11}{'batch':>11}{'Siddhi':>11}{'ratio':>8}{'aim':>5}"
+        f"{'query':<26}{'events':>10}{'stream':>11}{'batch':>11}{'Siddhi':>11}{'ratio':>8}{'aim':>5}"
         f"{'textbook':>11}{'ratio':>8}"
     )
-    for claim in (c for c in CLAIMS if only in c.name):
-        source = kernels.HEAD + claim.query
-        ours, rows = max(stream_rate(spark, source, log, size) for _ in range(RUNS))
-        whole = max(batch_rate(spark, source, log, size, size * BATCHES) for _ in range(RUNS))
+    for claim in claims:
+        source, each = kernels.HEAD + claim.query, size or claim.size
+        ours, rows = max(stream_rate(spark, source, log, each) for _ in range(RUNS))
+        whole = max(batch_rate(spark, source, log, each, each * BATCHES) for _ in range(RUNS))
         peer = siddhi(path, claim) if path else None
-        line = f"{claim.name:<26}{ours:>11,.0f}{whole:>11,.0f}"
+        line = f"{claim.name:<26}{each:>10,}{ours:>11,.0f}{whole:>11,.0f}"
         line += (
             f"{peer[0]:>11,.0f}{ours / peer[0]:>7.1f}x{claim.aim:>4.0f}x" if peer else f"{'-':>24}"
         )
@@ -193,10 +210,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--size", type=int, help="events a micro-batch")
     parser.add_argument("--query", default="", help="rates: only queries whose name holds this")
     arguments = parser.parse_args(argv)
-    size = arguments.size or (200_000 if arguments.quick else 1_000_000)
+    each = arguments.size or (200_000 if arguments.quick else None)
+    size = each or DEAR
     spark = start("local[2]")
     parts: dict[str, Callable[[Path], None]] = {
-        "rates": lambda place: rates(spark, place, size, arguments.query),
+        "rates": lambda place: rates(spark, place, each, arguments.query),
         "history": lambda place: history(spark, place, size * BATCHES),
         "floor": lambda place: floors(spark, place, 50 if arguments.quick else 200),
         "growth": lambda place: growth(spark, place, size // 10),
