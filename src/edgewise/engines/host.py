@@ -58,6 +58,9 @@ class Cut:
         return sum(self.end[s] - self.start[s] for s in self.end)
 
 
+Pulse = tuple[int, int, int]  # the app's time, the place and the capture time of an event
+
+
 @dataclass(frozen=True)
 class Job:
     """One fragment over one batch; travels to the tasks."""
@@ -73,6 +76,7 @@ class Job:
     reads: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of a stream, where not all
+    pulse: Pulse | None = None  # maybe the event with which the app begins (`beginning`)
     revision: int = 0  # how often questions have changed the state: kernels of before are stale
 
     @property
@@ -190,6 +194,8 @@ def _tell_faults(kernel: Compiled, counts: Mapping[tuple[str, str], int]) -> Non
 def feed(kernel: Compiled, job: Job, batches: Iterable[Any]) -> None:
     """A part of a batch, in order; then time moves to the end of the batch."""
     at = 0
+    if job.pulse is not None and not job.fragment.keyed:
+        kernel.pulse(*job.pulse)
     for batch in batches:
         for run, chunk in runs(job, batch):
             (kernel.feed_chunk if chunk else kernel.feed)(run)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from edgewise.engines.beginning import Beginning
 from edgewise.engines.carry import PART, demand_own, settle, state_root
 from edgewise.engines.faults import in_own_logs
 from edgewise.engines.host import Cut, Job, feed, run_part
@@ -57,6 +58,7 @@ class LiveApp:
         self.rows_max = rows_max
         self.fragments = split(app)
         self._reads = {f.name: reads(app, f) for f in self.fragments}
+        self._beginning = Beginning(app, self.fragments)
         self.inputs = Inputs({s.name: str(logs[s.name]) for s in app.inputs})
         self.writers = writers
         self.checkpoint = checkpoint
@@ -115,6 +117,7 @@ class LiveApp:
         began = time.monotonic()
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
         read = time.monotonic()
+        pulse = self._beginning.of(cut, self.inputs, table)
         out: dict[str, list[Any]] = {}
         for fragment in self.fragments:
             job = Job(
@@ -125,6 +128,7 @@ class LiveApp:
                 state_root=state_root(self.home.state, fragment),
                 streams=tuple(self.inputs.paths),
                 reads=self._reads[fragment.name],
+                pulse=pulse,
             )
             made = run_part(job, 0, wanted(table, job).to_batches())
             self.progress.tell(fragment.name, made)
@@ -167,12 +171,15 @@ class LiveApp:
             return None
         kernel = compile_kernel(self.app, fragment)
         job = Job(self.app, fragment, 0, 0, "", tuple(self.inputs.paths))
-        clock = self.inputs.clock(at)
+        clock, beginning = self.inputs.clock(at), Beginning(self.app, self.fragments)
         while at != until:
             end = self.inputs.cut(at, until, STEP_ROWS_MAX)
             table = self.inputs.table(at, end, clock)
-            at, clock = end, max(clock, self.inputs.clock(end))
-            feed(kernel, dataclasses.replace(job, clock=clock), wanted(table, job).to_batches())
+            cut = Cut(0, at, end, clock, max(clock, self.inputs.clock(end)))
+            at, clock = end, cut.clock
+            pulse = beginning.of(cut, self.inputs, table)
+            now = dataclasses.replace(job, clock=clock, pulse=pulse)
+            feed(kernel, now, wanted(table, job).to_batches())
             kernel.take_tuples()
         return kernel
 

@@ -49,13 +49,13 @@ from edgewise.engines.kernel.index_code import (
 )
 from edgewise.engines.kernel.join_code import JoinQuery
 from edgewise.engines.kernel.layout import Layout, layout_of
-from edgewise.engines.kernel.order import Order
+from edgewise.engines.kernel.order import PULSE, Order
 from edgewise.engines.kernel.page import TAP, Page
 from edgewise.engines.kernel.pair_code import KeyedQuery, PairQuery, keys_of_pair, pair_of
 from edgewise.engines.kernel.partition_code import write_partition
 from edgewise.engines.kernel.pattern_code import PatternQuery
 from edgewise.engines.kernel.queries import StreamQuery
-from edgewise.engines.kernel.runtime import FIRST_CELL, Failed, Runtime
+from edgewise.engines.kernel.runtime import FIRST_CELL, Failed, Runtime, nothing
 from edgewise.engines.kernel.saved import Saved
 from edgewise.engines.kernel.sequence_code import SequenceQuery
 from edgewise.engines.kernel.store_code import write_stores
@@ -149,6 +149,22 @@ class Compiled:
         if not self._rt.keyed:
             self._rt.state(())
 
+    def pulse(self, clock: int, offset: int, at: int) -> None:
+        """An event of the app, maybe of no stream that is read here: what counts from the app's
+        first event on does so from here, if it has not begun.
+        """
+        if self._rt.keyed or () in self._rt.keys or self._rt.created is nothing:
+            return
+        if self._order is None:
+            self._begin(clock, offset, at)
+        else:
+            self._order.pulse(clock, offset, at)
+
+    def _begin(self, clock: int, offset: int, at: int) -> None:
+        if () not in self._rt.keys:
+            self._rt.begin(clock, 1, offset, at)
+            self._rt.state(())
+
     def feed(self, run: Run) -> None:
         self.stats.events_in += len(run.ts)
         if self._order is None:
@@ -158,6 +174,9 @@ class Compiled:
             self.advance(run.clock[-1], run.at[-1])
 
     def _hand_on(self, run: Run) -> None:
+        if run.stream == PULSE:
+            self._begin(run.clock[0], run.offset[0], run.at[0])
+            return
         feeder = self._feeders.get(run.stream)
         if feeder is not None and len(run.ts) >= LONG_RUN_EVENTS:
             with _uncollected():

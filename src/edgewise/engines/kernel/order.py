@@ -22,6 +22,7 @@ from edgewise.engines.kernel.runtime import BEGINNING, Failed
 from edgewise.plan.nodes import App
 
 HELD_MAX = 1_000_000  # events of one kernel that wait; beyond it the oldest go on early
+PULSE = ""  # the stream of an event that is read elsewhere
 HELD = "held"  # the name of what waits among the states of keys, which are tuples
 
 Held = tuple[int, int, str, int, int, tuple[Any, ...]]  # time to go, offset, stream, ts, at, row
@@ -53,6 +54,10 @@ class Order:
             if run.stream in self._told:
                 told = (*row, why)
                 heappush(self._held, (due, offset, self._told[run.stream], ts, at, told))
+
+    def pulse(self, clock: int, offset: int, at: int) -> None:
+        """An event of a stream that is not read here: only its place waits."""
+        heappush(self._held, (max(clock, self.floor), offset, PULSE, clock, at, ()))
 
     def let_go(self, clock: int) -> Iterator[Run]:
         """What is in order by the time `clock`, in runs of one stream."""

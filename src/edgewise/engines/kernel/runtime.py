@@ -37,6 +37,10 @@ BEGINNING = -(1 << 63)  # before every moment
 FAILED_MAX = 1000  # told whole between two takes; the others are only counted
 
 
+def nothing(_state: State) -> None:
+    """Nothing counts from the moment a state is made."""
+
+
 class Runtime:
     """What generated code sees as `rt`."""
 
@@ -52,7 +56,7 @@ class Runtime:
         self.dirty: set[Any] = set()
         self.fresh: Callable[[], list[Any]] = list
         self.nodes: list[OnTimer] = []
-        self.created: Callable[[State], None] = lambda _state: None
+        self.created: Callable[[State], None] = nothing
         self.idle: dict[int, Callable[[Any], bool]] = {}  # cells that know when they are as new
         # Cells that hold a dict of states: partitions, with what makes one for a key.
         self.nested: dict[int, Callable[[State, Any], State]] = {}

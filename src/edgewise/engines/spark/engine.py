@@ -25,8 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from edgewise.engines import host, scan
+from edgewise.engines.beginning import Beginning
 from edgewise.engines.faults import in_own_logs
-from edgewise.engines.host import Cut, Job, run_part
+from edgewise.engines.host import Cut, Job, Pulse, run_part
 from edgewise.engines.inputs import Inputs, demand_inputs
 from edgewise.engines.kernel import compile_kernel
 from edgewise.engines.parcel import Home
@@ -95,6 +96,7 @@ class SparkApp:
         self._reads = {f.name: reads(app, f) for f in self.fragments}
         self.logs = {s.name: str(logs[s.name]) for s in app.inputs}
         self.inputs = Inputs(self.logs)
+        self._beginning = Beginning(app, self.fragments)
         self._scans = all("://" not in place for place in self.logs.values())
         self.writers = writers
         self.taps = taps
@@ -221,12 +223,12 @@ class SparkApp:
     def _process(self, frame: Callable[[], DataFrame], cut: Cut) -> None:
         began = time.monotonic()
         with self._turn:
-            run, events = self._runner(frame, cut)
+            run, events, pulse = self._runner(frame, cut)
             read = time.monotonic()
             out: dict[str, list[Any]] = {}
             between: dict[str, Any] = {}
             for fragment in self.fragments:
-                job = self._job(fragment, cut.batch_id, cut.clock)
+                job = self._job(fragment, cut.batch_id, cut.clock, pulse)
                 before = next((between[n] for n in fragment.inputs if n in between), None)
                 made = run(job) if before is None else self._go_on(job, before)
                 self.progress.tell(fragment.name, made)
@@ -253,7 +255,9 @@ class SparkApp:
             self._revisions[fragment.name] += query.output is not None
         return rows
 
-    def _job(self, fragment: Fragment, version: int, clock: int) -> Job:
+    def _job(
+        self, fragment: Fragment, version: int, clock: int, pulse: Pulse | None = None
+    ) -> Job:
         return Job(
             app=self.app,
             fragment=fragment,
@@ -264,26 +268,28 @@ class SparkApp:
             taps=self.taps,
             start=self.start,
             reads=self._reads[fragment.name],
+            pulse=pulse,
             revision=self._revisions[fragment.name],
         )
 
     def _runner(
         self, frame: Callable[[], DataFrame], cut: Cut
-    ) -> tuple[Callable[[Job], Made], int]:
-        """And how many events it will run; in large batches the few marks are not told apart.
+    ) -> tuple[Callable[[Job], Made], int, Pulse | None]:
+        """And how many events it will run, and with which the app begins.
 
-        Small batches in the driver, but for what only Spark's expressions can say.
+        In large batches the few marks are not told apart from events. Small ones run in the
+        driver, but for what only Spark's expressions can say.
         """
         by_tasks = self._by_tasks(frame, cut)
         if cut.rows > self.config.small_batch_rows:
-            return by_tasks, cut.rows
+            return by_tasks, cut.rows, self._beginning.of(cut, self.inputs)
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
 
         def run(job: Job) -> Made:
             by_spark = job.fragment.name in self._only_native
             return by_tasks(job) if by_spark else self._in_driver(table, job)
 
-        return run, table.num_rows
+        return run, table.num_rows, self._beginning.of(cut, self.inputs, table)
 
     def _in_driver(self, table: Any, job: Job) -> Made:
         shares = scan.spread(scan.wanted(table, job), job, self._parts(job.fragment))
