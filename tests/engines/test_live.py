@@ -9,7 +9,7 @@ from tests.engines.spark.slices import asked_case, case, late_case
 from edgewise.engines import host
 from edgewise.engines.live import LiveApp
 from edgewise.errors import StateError
-from edgewise.event.event import Event
+from edgewise.event.event import Event, Kind
 from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 from edgewise.node.layout import Layout
@@ -92,6 +92,22 @@ def test_without_its_checkpoint_all_is_computed_again_and_nothing_is_lost(tmp_pa
     found = [e.data for e in rows_of(layout.log("O"), app.stream("O").schema)]
     assert found == [(1, 1), (2, 3), (3, 6), (1, 1), (2, 3), (3, 6), (4, 10)]
     writers["O"].close()
+
+
+def test_what_a_mark_sets_in_motion_is_as_young_as_the_mark(tmp_path):
+    app = compile_app(
+        "define stream S (k int); from S#window.time(1 sec) select k insert all events into O;"
+    ).app
+    layout = Layout(tmp_path)
+    writers = {"O": SegmentWriter.open(layout.log("O"), app.stream("O").schema)}
+    _load(app, [Event("S", 1000, (1,)), Event("", 5000, (), Kind.MARK)], layout)  # lines 1 and 2
+    live = open_live(app, layout, writers, 1)
+    while live.step(0):
+        pass
+    found = [(e.kind, e.at) for e in rows_of(layout.log("O"), app.stream("O").schema)]
+    assert found == [(Kind.CURRENT, 1), (Kind.EXPIRED, 2)]
+    for part in (live, *writers.values()):
+        part.close()
 
 
 def test_of_two_engines_on_one_directory_only_one_goes_on(tmp_path):

@@ -76,6 +76,7 @@ class Job:
     reads: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of a stream, where not all
+    at: int = 0  # when the end of the batch was captured
     pulse: Pulse | None = None  # maybe the event with which the app begins (`beginning`)
     revision: int = 0  # how often questions have changed the state: kernels of before are stale
 
@@ -193,7 +194,7 @@ def _tell_faults(kernel: Compiled, counts: Mapping[tuple[str, str], int]) -> Non
 
 def feed(kernel: Compiled, job: Job, batches: Iterable[Any]) -> None:
     """A part of a batch, in order; then time moves to the end of the batch."""
-    at = 0
+    at = job.at
     if job.pulse is not None and not job.fragment.keyed:
         kernel.pulse(*job.pulse)
     for batch in batches:

@@ -76,6 +76,11 @@ class Inputs:
     def clock(self, offsets: Offsets) -> int:
         return max(self.reader(stream).clock(offset) for stream, offset in offsets.items())
 
+    def captured(self, start: Mapping[str, int], end: Mapping[str, int]) -> int:
+        """When the last row between two places was captured, be it a mark; 0 where none is."""
+        last = [self._captured(s, at - 1, at) for s, at in end.items() if at > start[s]]
+        return max((int(at[-1]) for at in last), default=0)
+
     def cut(self, begin: Offsets, heads: Offsets, rows: int) -> Offsets:
         """About `rows` rows further, at least one, all streams up to one moment of capture."""
         if len(begin) == 1:

@@ -118,6 +118,7 @@ class LiveApp:
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
         read = time.monotonic()
         pulse = self._beginning.of(cut, self.inputs, table)
+        at = self.inputs.captured(cut.start, cut.end)
         out: dict[str, list[Any]] = {}
         for fragment in self.fragments:
             job = Job(
@@ -129,6 +130,7 @@ class LiveApp:
                 streams=tuple(self.inputs.paths),
                 reads=self._reads[fragment.name],
                 pulse=pulse,
+                at=at,
             )
             made = run_part(job, 0, wanted(table, job).to_batches())
             self.progress.tell(fragment.name, made)

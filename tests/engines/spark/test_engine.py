@@ -293,3 +293,23 @@ def test_what_is_late_or_breaks_a_query_is_told_alike_with_its_offset(tmp_path, 
     for stream, offset, _, text in told[0]:
         own = [e for e in events if e.stream == stream]
         assert json.loads(text) == list(own[offset].data)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_row_says_when_what_caused_it_was_captured(tmp_path, seed):
+    """Also in partitions that had no event of their own when time moved."""
+    dice = random.Random(seed)
+    app = compile_app(DEFINITIONS + KEYED[0].replace("insert", "insert all events")).app
+    layout = Layout(tmp_path)
+    _load(app, case(seed)[1], layout)
+    writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
+    logs = {s.name: layout.log(s.name) for s in app.inputs}
+    config = SparkConfig(partitions=3, history_rows_max=dice.choice([1, 7, 1000]))
+    places = {"logs": logs, "writers": writers, "checkpoint": layout.checkpoint("app")}
+    job = SparkApp(None, app, **places, config=config)
+    job.batch()
+    for part in (job, *writers.values()):
+        part.close()
+    found = [row.at for row in rows_of(layout.log("O"), app.stream("O").schema)]
+    assert found
+    assert min(found) > 0

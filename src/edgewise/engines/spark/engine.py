@@ -224,11 +224,12 @@ class SparkApp:
         began = time.monotonic()
         with self._turn:
             run, events, pulse = self._runner(frame, cut)
+            at = self.inputs.captured(cut.start, cut.end)
             read = time.monotonic()
             out: dict[str, list[Any]] = {}
             between: dict[str, Any] = {}
             for fragment in self.fragments:
-                job = self._job(fragment, cut.batch_id, cut.clock, pulse)
+                job = self._job(fragment, cut.batch_id, cut.clock, at=at, pulse=pulse)
                 before = next((between[n] for n in fragment.inputs if n in between), None)
                 made = run(job) if before is None else self._go_on(job, before)
                 self.progress.tell(fragment.name, made)
@@ -255,9 +256,7 @@ class SparkApp:
             self._revisions[fragment.name] += query.output is not None
         return rows
 
-    def _job(
-        self, fragment: Fragment, version: int, clock: int, pulse: Pulse | None = None
-    ) -> Job:
+    def _job(self, fragment: Fragment, version: int, clock: int, **more: Any) -> Job:
         return Job(
             app=self.app,
             fragment=fragment,
@@ -268,8 +267,8 @@ class SparkApp:
             taps=self.taps,
             start=self.start,
             reads=self._reads[fragment.name],
-            pulse=pulse,
             revision=self._revisions[fragment.name],
+            **more,
         )
 
     def _runner(
