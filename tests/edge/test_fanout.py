@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.edge.conflate import Outbox
-from edgewise.edge.fanout import Fanout
+from edgewise.edge.fanout import TOLD_MAX, Fanout
 from edgewise.edge.merge import Merge
 from edgewise.edge.slot import Want
 from edgewise.edge.topics import Policy, TopicTree
@@ -99,6 +99,22 @@ def test_silence_makes_stale_then_expired_and_speech_makes_fresh():
     fanout.sweep(9 * SECOND)
     assert [type(e).__name__ for e in viewer.read()] == ["Staled", "Removed"]
     assert len(fanout.tree) == 0
+
+
+def test_much_that_ends_at_once_ends_in_pieces():
+    fanout = Fanout(TopicTree(10_000))
+    viewers = [Viewer(fanout, "few/#") for _ in range(9)]
+    policy = Policy(ttl_ms=1000, stale_ms=500)
+    for number in range(TOLD_MAX // 2):
+        put(fanout, f"many/{number}", {}, policy=policy)
+        put(fanout, f"few/{number}", {}, policy=policy)
+    pieces = 0
+    for later in (0.6, 1.1):
+        while fanout.sweep(int(SECOND * (1 + later))):
+            pieces += 1
+    assert pieces in range(9, 12)
+    assert len(fanout.tree) == 0
+    assert not any(viewer.outbox.slots for viewer in viewers)
 
 
 def test_a_session_that_ends_leaves_nothing_behind():

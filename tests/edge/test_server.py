@@ -296,6 +296,29 @@ def test_a_look_at_many_sessions_is_cut_in_slices(monkeypatch):
     with_edge(scenario, sweep_ms=10_000)
 
 
+def test_many_sessions_are_counted_while_they_are_looked_at(monkeypatch):
+    async def scenario(edge, port):
+        edge.publish("a", {}, offset=0, at_us=1)
+        for number in range(5):
+            carrier = PollCarrier(edge.config, edge.now_us())
+            carrier.session = edge.open_session(carrier)
+            carrier.bytes_sent = 10
+            edge.fanout.subscribe(carrier.session.outbox, 1, ("a",))
+            carrier.session.outbox.take(100 * (number % 2), 0)
+        exact = edge.stats
+        assert (exact.sessions, exact.pending, exact.bytes_sent) == (5, 3, 50)
+        assert exact.updates_sent == 2
+        monkeypatch.setattr(server, "SWEEP_SLICE", 2)
+        assert edge.stats.pending == 0
+        edge._reports._told_us = 0
+        edge._sweep()
+        await until(lambda: edge.value("$sys/edge") is not None)
+        assert edge.value("$sys/edge")["pending"] == 3
+        assert edge.stats.bytes_sent == 50
+
+    with_edge(scenario, sweep_ms=10_000)
+
+
 def certificate(folder):
     """A key and a certificate for 127.0.0.1, signed by itself."""
     key = ec.generate_private_key(ec.SECP256R1())

@@ -21,6 +21,7 @@ from edgewise.wire.codes import Code
 from edgewise.wire.frames import Gone
 
 DEFAULT = Policy()
+TOLD_MAX = 1_000  # topics and sessions that one sweep tells of silence and ends
 NOTHING: Mapping[str, tuple[int, int]] = {}
 
 
@@ -155,9 +156,11 @@ class Fanout:
         outbox.forget()
         self.dirty.pop(outbox, None)
 
-    def sweep(self, now_us: int) -> None:
-        """Expire what outlived its ttl, mark stale what fell silent."""
-        for topic in list(self.tree.due(now_us)):
+    def sweep(self, now_us: int) -> bool:
+        """Expire what outlived its ttl, mark stale what fell silent; True when more is due."""
+        told = 0
+        for topic in self.tree.due(now_us):
+            told += 1 + len(topic.slots)
             ttl_ms, stale_ms = topic.policy.ttl_ms, topic.policy.stale_ms
             if stale_ms and not topic.stale_us and (not ttl_ms or stale_ms < ttl_ms):
                 self._mark_stale(topic, topic.deadline_us - stale_ms * 1000)
@@ -165,6 +168,9 @@ class Fanout:
                     self.tree.arm(topic, topic.deadline_us + (ttl_ms - stale_ms) * 1000)
             elif ttl_ms:
                 self.remove(topic.path, Gone.EXPIRED)
+            if told >= TOLD_MAX:
+                return True
+        return False
 
     def _mark_stale(self, topic: Topic, since_us: int) -> None:
         topic.stale_us = since_us

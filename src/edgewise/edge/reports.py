@@ -32,10 +32,10 @@ class Reports:
         self._sessions = sessions
         self._told_us = 0
 
+    def due(self, now_us: int) -> bool:
+        return now_us - self._told_us >= TELL_MS * 1000
+
     def tell(self, now_us: int) -> None:
-        """As often as it is due."""
-        if now_us - self._told_us < TELL_MS * 1000:
-            return
         self._told_us = now_us
         fanout, telemetry = self._fanout, self._telemetry
         tell = partial(

@@ -20,6 +20,7 @@ import msgspec
 from edgewise.edge.config import EdgeConfig
 from edgewise.edge.encode import shown
 from edgewise.edge.gate import Gate, Principal
+from edgewise.edge.session import Session
 from edgewise.edge.telemetry import Telemetry, Watched, session_lines
 from edgewise.edge.topics import TopicTree
 from edgewise.edge.transports.http import Request, Response, assets, problem
@@ -45,6 +46,19 @@ class Stats:
     conflated: int = 0
     refused: int = 0
     unpublishable: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What can only be known by a look at each session."""
+
+    bytes_sent: int = 0
+    pending: int = 0
+
+    def add(self, session: Session | None, bytes_sent: int) -> None:
+        if session is not None:
+            self.bytes_sent += bytes_sent
+            self.pending += session.outbox.pending
 
 
 class Routes:

@@ -31,7 +31,7 @@ from edgewise.edge.merge import Merge
 from edgewise.edge.puts import Publication, Told, bring, gone, put, told
 from edgewise.edge.reports import Reports
 from edgewise.edge.rounds import Rounds, now_us
-from edgewise.edge.routes import Routes, Stats
+from edgewise.edge.routes import Routes, Stats, Tally
 from edgewise.edge.session import Session
 from edgewise.edge.telemetry import Telemetry, Watched
 from edgewise.edge.topics import Policy, TopicTree
@@ -47,7 +47,7 @@ _log = logging.getLogger("edgewise.edge")
 
 Carrier = Connection | PollCarrier
 SESSIONS_TOLD_MAX = 200
-SWEEP_SLICE = 256  # connections looked at in one turn of the loop
+SWEEP_SLICE = 128  # connections looked at in one turn of the loop
 
 
 class Edge:
@@ -99,6 +99,7 @@ class Edge:
         self.session_prefix = ""
         self.pass_on: Callable[[Connection, Request], bool] | None = None
         self._totals = Stats()
+        self._tally = Tally()
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, share_port: bool = False
@@ -233,19 +234,25 @@ class Edge:
 
     @property
     def stats(self) -> Stats:
-        stats = replace(
+        """Of more sessions than one turn may look at, bytes and pending are those of the last
+        sweep.
+        """
+        groups, tally = self.fanout.tree.groups.values(), self._tally
+        if len(self.carriers) <= SWEEP_SLICE:
+            tally = Tally()
+            for carrier in self.carriers.values():
+                tally.add(carrier.session, carrier.bytes_sent)
+        return replace(
             self._totals,
             connections=len(self.arrivals),
             sessions=len(self.carriers),
             topics=len(self.fanout.tree),
             published=self.fanout.published,
-            conflated=sum(group.conflated for group in self.fanout.tree.groups.values()),
+            conflated=sum(group.conflated for group in groups),
+            updates_sent=sum(group.updates for group in groups),
+            bytes_sent=self._totals.bytes_sent + tally.bytes_sent,
+            pending=tally.pending,
         )
-        for outbox, carrier in self.carriers.items():
-            stats.updates_sent += outbox.updates_sent
-            stats.bytes_sent += carrier.bytes_sent
-            stats.pending += outbox.pending
-        return stats
 
     def _publish_all(self, publications: tuple[Publication, ...], done: threading.Event) -> None:
         now = now_us()
@@ -268,24 +275,33 @@ class Edge:
 
     def _sweep(self) -> None:
         now = now_us()
-        self.fanout.sweep(now)
+        if self.fanout.sweep(now) and self._loop is not None:
+            self.flush_soon()
+            self._sweep_handle = self._loop.call_soon(self._sweep)
+            return
         self.gate.look()
-        self._reports.tell(now)
-        self._sweep_on(iter([*self.arrivals, *self._polls]))
+        tally = Tally() if self._reports.due(now) else None
+        self._sweep_on(iter([*self.arrivals, *self._polls]), tally)
 
-    def _sweep_on(self, carriers: Iterator[Carrier]) -> None:
+    def _sweep_on(self, carriers: Iterator[Carrier], tally: Tally | None) -> None:
         """In slices: nobody waits for a look at ten thousand others."""
         now, seen = now_us(), 0
         for carrier in itertools.islice(carriers, SWEEP_SLICE):
             seen += 1
             carrier.tick(now)
+            if tally is not None:
+                tally.add(carrier.session, carrier.bytes_sent)
             if isinstance(carrier, PollCarrier) and carrier.over:
                 self._end(carrier)
+        over = seen < SWEEP_SLICE
+        if over and tally is not None:
+            self._tally = tally
+            self._reports.tell(now)
         self.flush_soon()
-        if seen < SWEEP_SLICE:
+        if over:
             self._sweep_later()
         elif self._loop is not None:
-            self._sweep_handle = self._loop.call_soon(self._sweep_on, carriers)
+            self._sweep_handle = self._loop.call_soon(self._sweep_on, carriers, tally)
 
     def _told_sessions(self) -> Iterator[Watched]:
         """Not all of ten thousand."""
@@ -386,5 +402,4 @@ class Edge:
             self._calls.forget(session)
             self.telemetry.forget(session.number)
             session.forget()
-            self._totals.updates_sent += session.outbox.updates_sent
             self._totals.bytes_sent += carrier.bytes_sent
