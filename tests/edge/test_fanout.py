@@ -96,9 +96,25 @@ def test_silence_makes_stale_then_expired_and_speech_makes_fresh():
     assert [type(e).__name__ for e in events] == ["Staled", "Update"]
     assert events[1].meta.stale_since_us == 0
     fanout.sweep(9 * SECOND)
-    fanout.sweep(9 * SECOND)
-    assert [type(e).__name__ for e in viewer.read()] == ["Staled", "Removed"]
+    assert [type(e).__name__ for e in viewer.read()] == ["Removed"]
     assert len(fanout.tree) == 0
+
+
+def test_who_does_not_read_hears_once_whether_a_source_is_silent_however_often_it_was():
+    fanout = an_edge()
+    viewer, policy = Viewer(fanout, "#"), Policy(stale_ms=500)
+    put(fanout, "a", {"v": 0}, policy=policy)
+    viewer.read()
+    for turn in range(1, 10_000):
+        fanout.sweep(turn * 2 * SECOND)
+        if turn < 9_999:
+            put(fanout, "a", {"v": turn}, turn * 2 * SECOND)
+    assert not viewer.outbox.overflowed
+    stale, update = viewer.read()
+    assert (stale.since_us, update.value) == ((9_998 * 2) * SECOND, {"v": 9_998})
+    put(fanout, "a", {"v": 0}, 20_000 * SECOND)
+    fresh, _ = viewer.read()
+    assert fresh.since_us == 0
 
 
 def test_much_that_ends_at_once_ends_in_pieces():

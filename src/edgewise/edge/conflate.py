@@ -117,15 +117,16 @@ class Outbox(Waiting):
         return size
 
     def _declared(self, bytes_max: int, out: list[bytes]) -> int:
-        """The names of what the client has already."""
+        """The names of what the client has already, and whether it still holds."""
         size = 0
         while self._names and size < bytes_max:
             alias = next(iter(self._names))
             slot = self._names.pop(alias)
-            start = len(out)
-            out.append(topic_frame(slot.topic))
-            if slot.topic.stale_us:
-                out.append(codec.encode(Stale(alias, slot.topic.stale_us)))
+            start, stale_us = len(out), slot.topic.stale_us
+            if not slot.told:
+                out.append(topic_frame(slot.topic))
+            if slot.told or stale_us:
+                out.append(codec.encode(Stale(alias, stale_us)))
             slot.told = True
             size += sum(map(len, out[start:]))
         self.bytes_sent += size

@@ -175,7 +175,7 @@ class Fanout:
     def _mark_stale(self, topic: Topic, since_us: int) -> None:
         topic.stale_us = since_us
         for outbox, slot in topic.slots.items():
-            outbox.stale(slot, since_us)
+            outbox.stale(slot)
             self.dirty[outbox] = None
 
     def _welcome(self, topic: Topic) -> None:

@@ -19,7 +19,7 @@ from edgewise.edge.slot import ANY, Slot, Want
 from edgewise.edge.topics import Topic
 from edgewise.wire import codec
 from edgewise.wire.codes import Code
-from edgewise.wire.frames import Error, Gone, How, Remove, Stale
+from edgewise.wire.frames import Error, Gone, How, Remove
 
 CANDIDATES_MAX = 512  # pending topics that one look takes in, oldest pending first
 
@@ -58,7 +58,8 @@ class Waiting:
         self.overflowed = False
         self.overtaken = 0
         self._control: list[bytes] = []
-        self._names: dict[int, Slot] = {}  # only to be declared: the client has their values
+        # To be declared, where the client has the value already, or to be marked stale or not.
+        self._names: dict[int, Slot] = {}
         # By alias; what a slot keeps in a queue of its own is under minus its alias.
         self._pending: dict[int, Slot] = {}
         self._queues = False  # whether an entry of `_pending` ever stood for several updates
@@ -281,9 +282,10 @@ class Waiting:
         if topic.line is None or slot.merge is None:
             topic.eager.pop(self, None)
 
-    def stale(self, slot: Slot, since_us: int) -> None:
+    def stale(self, slot: Slot) -> None:
+        """Its source fell silent, or speaks again: told as it is when there is room to tell it."""
         if slot.told:
-            self.say(codec.encode(Stale(slot.topic.alias, since_us)))
+            self._names[slot.topic.alias] = slot
 
     def _refuse_topic(self, subscription: int) -> None:
         # Said once: the client knows from then on that its picture is not whole.
