@@ -82,6 +82,20 @@ def test_replay_names_a_bad_line(app, tmp_path, capsys):
     assert "field 'v'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--events", "-", "--from", "5"], "--from and --to are for --data"),
+        (["--events", "-", "--stream", "Nope"], "no such rows; it makes O"),
+        (["--data", "d", "--from", "2026-02-01", "--to", "2026-01-01"], "lies before --from"),
+        (["--data", "d"], "there is no log"),
+    ],
+)
+def test_replay_leaves_nothing_out_without_a_word(app, capsys, more, said):
+    assert main(["replay", str(app), *more]) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("face", ["text", "json", "svg"])
 def test_explain_has_three_faces(app, capsys, face):
     assert main(["explain", str(app), "--format", face]) == 0

@@ -290,6 +290,7 @@ def _replay(arguments: argparse.Namespace) -> None:
     from edgewise.node import apps, replay
 
     app = apps.load(arguments.app, arguments.functions).app
+    _demand_replay(arguments, [s.name for s in app.outputs])
     options = {} if arguments.engine == "embedded" else {"master": arguments.master}
     with ExitStack() as stack:
         if arguments.data is None:
@@ -306,6 +307,16 @@ def _replay(arguments: argparse.Namespace) -> None:
             if not arguments.stream or row.stream in arguments.stream:
                 sys.stdout.buffer.write(replay.to_line(row) + b"\n")
     sys.stdout.buffer.flush()
+
+
+def _demand_replay(arguments: argparse.Namespace, made: list[str]) -> None:
+    """What would be left out without a word."""
+    if arguments.data is None and (arguments.start or arguments.end):
+        raise SetupError("--from and --to are for --data: a file is taken as a whole")
+    for name in arguments.stream or ():
+        if name not in made:
+            known = ", ".join(made)
+            raise SetupError(f"--stream {name}: the app makes no such rows; it makes {known}")
 
 
 def _open(path: Path) -> BinaryIO:

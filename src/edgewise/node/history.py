@@ -35,6 +35,8 @@ def history(
     if engine not in ENGINES:
         raise SetupError(f"no engine '{engine}': choose one of {', '.join(ENGINES)}")
     demand_inputs(app)
+    if start_ms is not None and end_ms is not None and end_ms < start_ms:
+        raise SetupError(f"--to {end_ms} lies before --from {start_ms}")
     logs = {s.name: Layout(data).log(s.name) for s in app.inputs}
     missing = [str(path) for path in logs.values() if not path.is_dir()]
     if missing:

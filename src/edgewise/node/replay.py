@@ -173,9 +173,12 @@ def compute(
     span: tuple[dict[str, int], dict[str, int]] | None = None,
 ) -> None:
     """On Spark, from `logs` into the logs of `layout`; `span` is where to begin and to end."""
+    from pyspark.errors import StreamingQueryException
+
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
     from edgewise.engines.spark.session import start
     from edgewise.log.segment import SegmentWriter
+    from edgewise.node.engine import reason
 
     writers = {s.name: SegmentWriter.open(layout.log(s.name), s.schema) for s in app.outputs}
     try:
@@ -194,7 +197,10 @@ def compute(
         if engine == "batch":
             job.batch(end)
         else:
-            job.stream(available_now=True, end=end).awaitTermination()
+            try:
+                job.stream(available_now=True, end=end).awaitTermination()
+            except StreamingQueryException as failure:
+                raise SetupError(reason(str(failure))) from failure
         job.close()
     finally:
         for writer in writers.values():
