@@ -173,8 +173,6 @@ def compute(
     span: tuple[dict[str, int], dict[str, int]] | None = None,
 ) -> None:
     """On Spark, from `logs` into the logs of `layout`; `span` is where to begin and to end."""
-    from pyspark.errors import StreamingQueryException
-
     from edgewise.engines.spark.engine import SparkApp, SparkConfig
     from edgewise.engines.spark.session import start
     from edgewise.log.segment import SegmentWriter
@@ -196,11 +194,8 @@ def compute(
         end = None if span is None else span[1]
         if engine == "batch":
             job.batch(end)
-        else:
-            try:
-                job.stream(available_now=True, end=end).awaitTermination()
-            except StreamingQueryException as failure:
-                raise SetupError(reason(str(failure))) from failure
+        elif said := job.run(end):
+            raise SetupError(reason(said))
         job.close()
     finally:
         for writer in writers.values():

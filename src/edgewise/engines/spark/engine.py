@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -172,6 +173,14 @@ class SparkApp:
         elif self.config.trigger_ms:
             writer = writer.trigger(processingTime=f"{self.config.trigger_ms} milliseconds")
         return writer.start()
+
+    def run(self, end: Mapping[str, int] | None = None) -> str:
+        """As a stream, to `end`; what Spark says where the query fails, else ''."""
+        try:
+            self.stream(available_now=True, end=end).awaitTermination()
+        except StreamingQueryException as failure:
+            return str(failure)
+        return ""
 
     def batch(self, end: Mapping[str, int] | None = None) -> None:
         """History: from where the last batch ended to `end`, or what is in the logs now.
