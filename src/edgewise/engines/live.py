@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from edgewise.engines.beginning import Beginning
 from edgewise.engines.carry import PART, demand_own, settle, state_root
 from edgewise.engines.faults import in_own_logs
@@ -26,6 +28,7 @@ from edgewise.engines.results import append
 from edgewise.engines.scan import wanted
 from edgewise.engines.state import StateStore
 from edgewise.errors import StateError
+from edgewise.event.arrow import AT
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
 from edgewise.plan.fragments import Fragment
@@ -118,7 +121,7 @@ class LiveApp:
         table = self.inputs.table(cut.start, cut.end, cut.clock_start)
         read = time.monotonic()
         pulse = self._beginning.of(cut, self.inputs, table)
-        at = self.inputs.captured(cut.start, cut.end)
+        at = pc.max(table.column(AT)).as_py() or self.inputs.captured(cut.start, cut.end)
         out: dict[str, list[Any]] = {}
         for fragment in self.fragments:
             job = Job(
