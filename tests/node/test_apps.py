@@ -31,6 +31,7 @@ def test_an_error_names_the_file(tmp_path):
         ("define stream `a/b` (v int);", "1:1: error: 'a/b' names a directory"),
         ("define stream S (v int);\nfrom S select v insert into `..`;", "2:6: error: '..' names"),
         ("@app:name('../x') define stream S (v int);", "1:1: error: '../x' names a directory"),
+        ("define stream `$faults` (v int);", "1:1: error: '$faults': names that begin with $"),
         (f"define stream {'x' * 300} (v int);", "1:1: error: a name has at most 200 bytes"),
     ],
 )

@@ -65,6 +65,8 @@ def _unfit(name: str) -> str:
     """Why no directory can have this name (`layout`); '' where one can."""
     if name in {".", ".."} or any(sign in name for sign in "/\\\0"):
         return f"'{name}' names a directory: it cannot be '.' or '..', nor have a slash in it"
+    if name.startswith("$"):
+        return f"'{name}': names that begin with $ are the node's own"
     if (size := len(name.encode())) > NAME_BYTES_MAX:
         return f"a name has at most {NAME_BYTES_MAX} bytes, '{name[:20]}...' has {size}"
     return ""
