@@ -234,7 +234,9 @@ def test_an_address_gets_its_connections_and_no_more(served):
         limit = EdgeConfig().address_connections_max
         assert edge.sessions()[0] <= limit + 1
         assert edge.kib() - before_kib < limit * 32
-        assert b"too many connections from 127.0.0.1" in last_words(socks[-1])
+        # On a slow machine the first have gone for want of a HELLO when the last come.
+        told = b"too many connections from 127.0.0.1"
+        assert any(told in last_words(sock) for sock in socks[limit:])
         witness.sees(int(EdgeConfig().handshake_ms / 1000 / ROUND_S) + 20)
         assert edge.sessions()[0] == 1  # who does not say HELLO goes
 
