@@ -33,7 +33,7 @@ from edgewise.lang import compile_app
 from edgewise.log.segment import SegmentWriter
 
 BATCHES = 4  # micro-batches of a stream run
-CHEAP, DEAR = 4_000_000, 1_000_000  # events a micro-batch, by what one costs
+CHEAP, DEAR = 8_000_000, 1_000_000  # events a micro-batch, by what one costs
 JOBS = 150  # of the warm-up, and how many events each has: just too many for the driver alone
 JOB_EVENTS = SMALL_BATCH_ROWS + 1
 WARM_UP = 2  # of them: until workers have their memory
@@ -126,11 +126,16 @@ def stream_rate(spark: Any, source: str, log: Path, rows_max: int) -> tuple[floa
         return warm_rate(query, rows_max, WARM_UP), app.progress.rows_out
 
 
-def batch_rate(spark: Any, source: str, log: Path, rows_max: int, count: int) -> float:
+def batch_rate(
+    spark: Any, source: str, log: Path, rows_max: int, count: int, *, warm_up: int = 0
+) -> float:
+    """Events a second of a batch over `count` events, without the first `warm_up`."""
     with running(spark, source, log, rows_max) as app:
+        if warm_up:
+            app.batch(end={"S": warm_up})
         began = time.perf_counter()
         app.batch(end={"S": count})
-        return count / (time.perf_counter() - began)
+        return (count - warm_up) / (time.perf_counter() - began)
 
 
 def siddhi(path: str, claim: Claim) -> tuple[float, int] | None:
@@ -156,7 +161,10 @@ def rates(spark: Any, place: Path, size: int | None, only: str = "") -> None:
     for claim in claims:
         source, each = kernels.HEAD + claim.query, size or claim.size
         ours, rows = max(stream_rate(spark, source, log, each) for _ in range(RUNS))
-        whole = max(batch_rate(spark, source, log, each, each * BATCHES) for _ in range(RUNS))
+        whole = max(
+            batch_rate(spark, source, log, each, each * BATCHES, warm_up=each * WARM_UP)
+            for _ in range(RUNS)
+        )
         peer = siddhi(path, claim) if path else None
         line = f"{claim.name:<26}{each:>10,}{ours:>11,.0f}{whole:>11,.0f}"
         line += (

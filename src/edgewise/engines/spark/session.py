@@ -50,8 +50,8 @@ def start(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSess
         .config("spark.sql.streaming.numRecentProgressUpdates", "8")
         .config("spark.sql.ansi.enabled", "false")  # SiddhiQL: x/0 is null, ints wrap
         .config("spark.python.daemon.module", "edgewise.engines.spark.daemon")
-        # Over TCP a task waits 40 ms for the end of its input: two small writes, so Nagle's
-        # algorithm waits for an acknowledgement that the worker's kernel delays.
+        # Over TCP the end of a task's input is a second small write: Nagle's algorithm holds it
+        # back until the first is acknowledged, which Linux delays by 40 ms.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config(f"spark.executorEnv.{KEEP_MEMORY[0]}", KEEP_MEMORY[1])
     )
