@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ENGINE ?= embedded
-CASES ?= ../shared/conformance/siddhi_cases.json
+CASES ?= $(addprefix ../shared/conformance/,siddhi_cases.json generated.json functions.json)
 
-.PHONY: install demo test test-integration faults check format bench conformance clean java
+.PHONY: install demo test test-integration faults check format docs pages bench conformance clean java
 
 install: java $(STAMP)
 
@@ -14,7 +14,8 @@ demo: java $(STAMP)
 	@exec $(BIN)/edgewise demo $(ARGS)
 
 test: java $(STAMP)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --cov --cov-context=test --cov-report= $(ARGS)
+	@$(BIN)/python -m tests.coverage_report
 
 test-integration: java $(STAMP)
 	scripts/install-integration
@@ -37,11 +38,21 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build
+	@echo "open docs/_build/index.html"
+
+pages: $(STAMP)
+	@$(BIN)/python -m pytest -q --pages
+	@git status --short docs
+
 bench: java $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
 conformance: java $(STAMP)
-	$(BIN)/python -m tests.conformance --engine $(ENGINE) $(CASES)
+	for file in $(CASES); do \
+	  $(BIN)/python -m tests.conformance --engine $(ENGINE) $$file || exit 1; \
+	done
 
 java:
 	@scripts/check-java
@@ -56,4 +67,4 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

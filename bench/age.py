@@ -1,4 +1,4 @@
-"""End-to-end age in the demo: from capture at the HTTP door to a client of the edge, p50 and p99.
+"""End-to-end age in the demo, p50 and p99: from capture to a client of the edge.
 
 The peer is the shortest way there is: the same events published straight into the edge of an
 otherwise idle node would be younger only by what the log and Spark take. So the same demo runs a

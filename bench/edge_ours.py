@@ -22,21 +22,21 @@ def _serve_edge(pipe: Connection, conflate: str, directory: Path | None) -> None
     uvloop.run(_edge_main(pipe, conflate, directory))
 
 
-def _serve_limb(pipe: Connection, directory: Path, port: int) -> None:
+def _serve_worker(pipe: Connection, directory: Path, port: int) -> None:
     import uvloop
 
     async def main() -> None:
-        from edgewise.edge.collector import calm
-        from edgewise.edge.server import Edge
-        from edgewise.edge.siblings import Limb
+        from edgewise.edge.server.gc_tuning import tune_collector
+        from edgewise.edge.server.server import Edge
+        from edgewise.edge.server.worker_sync import WorkerSync
 
         edge = Edge(_edge_config())
-        limb = Limb(edge)
-        await limb.start(directory / "head.sock")
+        sync = WorkerSync(edge)
+        await sync.start(directory / "head.sock")
         await edge.start(port=port, share_port=True)
-        calm()
+        tune_collector()
         pipe.send(port)
-        await limb.ended.wait()
+        await sync.ended.wait()
         await edge.stop()
 
     uvloop.run(main())
@@ -56,10 +56,10 @@ def _edge_config() -> Any:
 
 async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) -> None:
     from bench.edge_turns import marks, time_turns
-    from edgewise.edge.collector import calm
-    from edgewise.edge.server import Edge
-    from edgewise.edge.siblings import Head
-    from edgewise.edge.topics import Policy
+    from edgewise.edge.server.gc_tuning import tune_collector
+    from edgewise.edge.server.server import Edge
+    from edgewise.edge.server.worker_sync import PrimarySync
+    from edgewise.edge.topics.tree import Policy
     from edgewise.wire.frames import TopicKind
 
     edge = Edge(_edge_config())
@@ -67,10 +67,10 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) ->
     policy = Policy(kind=TopicKind.BLOB, conflate=conflate)
     edge.publish(TOPIC, b"-", offset=0, at_us=1, policy=policy)
     port = await edge.start(share_port=directory is not None)
-    head = Head(edge)
+    head = PrimarySync(edge)
     if directory is not None:
         await head.start(directory / "head.sock")
-    calm()
+    tune_collector()
     pipe.send(port)
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     flood: list[asyncio.Task[None]] = []
@@ -103,7 +103,7 @@ async def _edge_main(pipe: Connection, conflate: str, directory: Path | None) ->
 
 async def _flood(edge: Any, total: int, per_s: int, topics: int, size: int) -> None:
     """`total` events over `topics` topics, evenly in time."""
-    from edgewise.edge.topics import Policy
+    from edgewise.edge.topics.tree import Policy, Publication
     from edgewise.wire.frames import TopicKind
 
     policy = Policy(kind=TopicKind.BLOB)
@@ -113,7 +113,7 @@ async def _flood(edge: Any, total: int, per_s: int, topics: int, size: int) -> N
         for i in range(sent, due):
             at = time.time_ns() // 1000
             edge.fanout.publish(
-                f"flood/{i % topics}", payload(size), now_us=at, offset=i, at_us=at, policy=policy
+                Publication(f"flood/{i % topics}", payload(size), i, at, policy=policy), at
             )
         sent = max(sent, due)
         edge.flush_soon()
@@ -137,10 +137,10 @@ def edge(conflate: str = "off", processes: int = 1) -> tuple[Peer, Connection]:
     children = [first]
     for _ in range(1, processes):
         mine, yours = context.Pipe()
-        limb = context.Process(target=_serve_limb, args=(yours, directory, port), daemon=True)
-        limb.start()
+        sync = context.Process(target=_serve_worker, args=(yours, directory, port), daemon=True)
+        sync.start()
         mine.recv()
-        children.append(limb)
+        children.append(sync)
 
     def stop() -> None:
         ours.send("stop")

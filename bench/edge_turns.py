@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from bench.edge_load import QUANTILES, quantile
-from edgewise.edge.server import Edge
+from edgewise.edge.server.server import Edge
 from edgewise.edge.transports.connection import Connection
 
 

@@ -25,8 +25,9 @@ import uvloop
 
 from edgewise.event.arrow import SYSTEM_COUNT, to_arrow
 from edgewise.event.schema import Schema
-from edgewise.gateway.http import HttpDoor
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.gateway.http import IngestServer
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
 LOGIN = Schema.of("login_stream", ip="string", cityId="string", attempt="int", score="double")
 CONNECTIONS = 64
@@ -41,7 +42,7 @@ class WallClock:
         return time.time_ns() // 1000
 
 
-class BareDoor(HttpDoor):
+class BareDoor(IngestServer):
     """The same server and nothing behind it."""
 
     async def __call__(
@@ -122,16 +123,16 @@ def client(pipe: Connection) -> None:
 
 
 async def measure(
-    door: HttpDoor, pipe: Connection, seconds: float, batch: int, kind: str = NDJSON
+    server: IngestServer, pipe: Connection, seconds: float, batch: int, kind: str = NDJSON
 ) -> float:
-    """Events per second through a door."""
-    port = await door.start()
+    """Events per second through a server."""
+    port = await server.start()
     try:
         for length in (seconds / 4, seconds):  # the first is to warm up
             pipe.send(Load(port, kind, batch, length))
             requests, took = await asyncio.to_thread(pipe.recv)
     finally:
-        await door.stop()
+        await server.stop()
     return float(requests * batch / took)
 
 
@@ -143,11 +144,11 @@ async def run(pipe: Connection, seconds: float, directory: Path) -> bool:
         name = f"{batch} {'NDJSON' if kind == NDJSON else 'Arrow'}"
         place = directory / name
         writer = SegmentWriter.open(place, LOGIN)
-        door = HttpDoor({"login_stream": writer}, WallClock())
-        ours = await measure(door, pipe, seconds, batch, kind)
+        server = IngestServer({"login_stream": writer}, WallClock())
+        ours = await measure(server, pipe, seconds, batch, kind)
         writer.close()
         reader = SegmentReader.open(place)
-        whole &= reader.head().offset == door.stats.accepted_total
+        whole &= reader.head().offset == server.stats.accepted_total
         reader.close()
         print(f"{name:>21} {bare:>15,.0f} {ours:>15,.0f} {ours / bare:>7.3f}")
     return whole

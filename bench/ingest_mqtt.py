@@ -25,9 +25,9 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from bench.ingest import WallClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.doors import Source, check_source, source_class
+from edgewise.gateway.connectors import Source, check_source, load_source_class
 from edgewise.gateway.spec import SourceSpec
-from edgewise.log.segment import SegmentWriter
+from edgewise.log.segment_writer import SegmentWriter
 
 SCHEMA = Schema.of("readings", sensor="string", value="double")
 PAYLOAD = b'{"sensor": "s-1234", "value": 21.5}'
@@ -104,7 +104,7 @@ async def ours(pipe: Connection, port: int, count: int, directory: Path) -> floa
     spec = check_source(SourceSpec("readings", "mqtt", options))
 
     def source() -> Source:
-        return source_class("mqtt")(spec, SCHEMA, writer, WallClock())
+        return load_source_class("mqtt")(spec, SCHEMA, writer, WallClock())
 
     first = source()
     await first.start()

@@ -6,8 +6,8 @@ import gc
 import multiprocessing
 from pathlib import Path
 
-from edgewise.engines.kernel import compile_kernel
-from edgewise.engines.kernel.api import Run
+from edgewise.kernel import compile_kernel
+from edgewise.kernel.api import EventRun
 from edgewise.lang import compile_app
 from edgewise.plan.fragments import Fragment
 
@@ -42,9 +42,9 @@ def _grown(source: str, keys: int, each: int) -> int:
     return resident() - before
 
 
-def _run(low: int, high: int, later: int = 0) -> Run:
+def _run(low: int, high: int, later: int = 0) -> EventRun:
     ts = [n + later for n in range(low, high)]
     columns: list[list[object]] = [
         [f"k{n}" for n in range(low, high)], [96 + n % 4 for n in range(low, high)], list(ts)
     ]  # fmt: skip
-    return Run("S", ts, columns, ts, ts, ts)
+    return EventRun("S", ts, columns, ts, ts, ts)

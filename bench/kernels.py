@@ -25,8 +25,8 @@ import numpy as np
 
 from bench import kernel_memory, siddhi
 from bench.siddhi import classpath
-from edgewise.engines.kernel import compile_kernel
-from edgewise.engines.kernel.api import Run
+from edgewise.kernel import compile_kernel
+from edgewise.kernel.api import EventRun
 from edgewise.lang import compile_app
 from edgewise.plan.fragments import Fragment
 
@@ -116,7 +116,7 @@ def drawn(count: int, distinct: int = 1000) -> tuple[Any, Any]:
     return x // 7 % distinct, x // 65536 % 100
 
 
-def events(count: int, distinct: int = 1000, per_ms: int = 1) -> list[Run]:
+def events(count: int, distinct: int = 1000, per_ms: int = 1) -> list[EventRun]:
     """The peer's events, as runs of columns."""
     drawn_keys, drawn_values = drawn(count, distinct)
     keys, values = [f"k{n}" for n in drawn_keys.tolist()], drawn_values.tolist()
@@ -125,11 +125,13 @@ def events(count: int, distinct: int = 1000, per_ms: int = 1) -> list[Run]:
         high = min(low + RUN_EVENTS, count)
         columns: list[Any] = [keys[low:high], values[low:high], list(range(low, high))]
         ts, clock = ([n // per_ms + 1 for n in range(low, high)] for _ in range(2))
-        runs.append(Run("S", ts, columns, list(range(low, high)), clock, [t * 1000 for t in ts]))
+        runs.append(
+            EventRun("S", ts, columns, list(range(low, high)), clock, [t * 1000 for t in ts])
+        )
     return runs
 
 
-def ours(query: str, runs: list[Run]) -> tuple[float, int]:
+def ours(query: str, runs: list[EventRun]) -> tuple[float, int]:
     """Events a second on the second (warm) run, and rows."""
     app = compile_app(HEAD + query).app
     fragment = Fragment("bench", tuple(q.name for q in app.queries))

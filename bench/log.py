@@ -25,7 +25,8 @@ import pyarrow as pa
 
 from edgewise.event.arrow import to_arrow
 from edgewise.event.schema import Schema
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
 SCHEMA = Schema.of("Bench", user="string", device="string", value="double", count="long")
 ARROW = to_arrow(SCHEMA)

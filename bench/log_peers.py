@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.log import SCHEMA, batch_of
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
 BATCH_EVENTS = 4096
 START_S_MAX = 30
@@ -221,7 +222,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{load.events} events of {len(load.event)} B, {BATCH_EVENTS} a batch; M events/s")
     directory = Path(tempfile.mkdtemp(prefix="edgewise-peers-"))
     print(f"{'':44} in: ours theirs ratio   out: ours theirs ratio")
-    broker_class: Any = importlib.import_module("tests.integration.kafka").KafkaBroker
+    broker_class: Any = importlib.import_module("tests.support.kafka_broker").KafkaBroker
     try:
         broker = broker_class(directory).start()
         try:

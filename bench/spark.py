@@ -28,9 +28,10 @@ import pyarrow.parquet as pq
 from bench import kernels
 from bench.spark_floor import floors
 from bench.spark_peers import PATTERN, SEQUENCE, SLIDING, by_key, tumbling, warm_rate
-from edgewise.engines.spark.engine import SMALL_BATCH_ROWS, SparkApp, SparkConfig
 from edgewise.lang import compile_app
-from edgewise.log.segment import SegmentWriter
+from edgewise.log.segment_writer import SegmentWriter
+from edgewise.spark.choose import SMALL_BATCH_ROWS, SparkConfig
+from edgewise.spark.execution import SparkEngine
 
 BATCHES = 4  # micro-batches of a stream run
 CHEAP, DEAR = 8_000_000, 1_000_000  # events a micro-batch, by what one costs
@@ -94,7 +95,7 @@ def fill(path: Path, source: str, count: int, keys: int = 1000) -> Any:
 
 
 @contextmanager
-def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[SparkApp]:
+def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[SparkEngine]:
     """An app on its own checkpoint and output logs, all gone afterwards."""
     app = compile_app(source).app
     with tempfile.TemporaryDirectory(prefix="edgewise-bench-") as place:
@@ -106,7 +107,7 @@ def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[Spark
         config = SparkConfig(rows_max=rows_max, history_rows_max=rows_max)
         logs = {app.inputs[0].name: log}
         checkpoint = Path(place) / "checkpoint"
-        yield SparkApp(
+        yield SparkEngine.open(
             spark, app, logs=logs, writers=writers, checkpoint=checkpoint, config=config
         )
         for writer in writers.values():
@@ -116,13 +117,13 @@ def running(spark: Any, source: str, log: Path, rows_max: int) -> Iterator[Spark
 def warm(spark: Any, log: Path) -> None:
     """Small micro-batches, until the JVM is quick at what starts a job."""
     with running(spark, kernels.HEAD + QUERY_OF["filter"], log, JOB_EVENTS) as app:
-        app.stream(available_now=True, end={"S": JOBS * JOB_EVENTS}).awaitTermination()
+        app.start_stream(available_now=True, end={"S": JOBS * JOB_EVENTS}).awaitTermination()
 
 
 def stream_rate(spark: Any, source: str, log: Path, rows_max: int) -> tuple[float, int]:
     """Events a second of the warm micro-batches, and rows of all."""
     with running(spark, source, log, rows_max) as app:
-        query = app.stream(available_now=True, end={"S": rows_max * BATCHES})
+        query = app.start_stream(available_now=True, end={"S": rows_max * BATCHES})
         return warm_rate(query, rows_max, WARM_UP), app.progress.rows_out
 
 
@@ -132,9 +133,9 @@ def batch_rate(
     """Events a second of a batch over `count` events, without the first `warm_up`."""
     with running(spark, source, log, rows_max) as app:
         if warm_up:
-            app.batch(end={"S": warm_up})
+            app.run_history(end={"S": warm_up})
         began = time.perf_counter()
-        app.batch(end={"S": count})
+        app.run_history(end={"S": count})
         return (count - warm_up) / (time.perf_counter() - began)
 
 
@@ -210,7 +211,7 @@ def growth(spark: Any, place: Path, size: int) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    from edgewise.engines.spark.session import start
+    from edgewise.spark.session import start_session
 
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer events")
@@ -220,7 +221,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     each = arguments.size or (200_000 if arguments.quick else None)
     size = each or DEAR
-    spark = start("local[2]")
+    spark = start_session("local[2]")
     parts: dict[str, Callable[[Path], None]] = {
         "rates": lambda place: rates(spark, place, each, arguments.query),
         "history": lambda place: history(spark, place, size * BATCHES),

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.engines.spark.engine import SparkApp
 from edgewise.event.arrow import record_batch
 from edgewise.lang import compile_app
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
+from edgewise.spark.execution import SparkEngine
 
 HEAD = "define stream S (k string, v int, t long); "
 QUERIES = {
@@ -59,12 +60,12 @@ def ours(
     app = compile_app(source).app
     inputs = SegmentWriter.open(place / "S", app.stream("S").schema)
     outputs = SegmentWriter.open(place / "O", app.stream("O").schema)
-    running = SparkApp(
+    running = SparkEngine.open(
         spark, app, logs={"S": place / "S"}, writers={"O": outputs}, checkpoint=place / "c"
     )
     reader = SegmentReader.open(place / "O")
     taken, phases = [], []
-    with stopped(running.stream()) as query:
+    with stopped(running.start_stream()) as query:
         for at in range(events + WARM):
             time.sleep(PAUSE_S)
             began = time.perf_counter()

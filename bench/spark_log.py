@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from edgewise.event.arrow import to_arrow
 from edgewise.event.schema import Schema
-from edgewise.log.segment import SegmentWriter
+from edgewise.log.segment_writer import SegmentWriter
 
 SCHEMA = Schema.of("S", k="string", v="int", p="double")
 BATCH = 50_000
@@ -58,13 +58,13 @@ def best_s(frame: Any, times: int) -> float:
 def main(argv: list[str] | None = None) -> int:
     from pyspark.sql import functions as sf
 
-    from edgewise.engines.spark.session import start
+    from edgewise.spark.session import start_session
 
     parser = argparse.ArgumentParser(prog="bench.spark_log", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rows, fewer runs")
     arguments = parser.parse_args(argv)
     count, times = (500_000, 2) if arguments.quick else (3_000_000, 3)
-    spark = start("local[2]")
+    spark = start_session("local[2]")
     with tempfile.TemporaryDirectory(prefix="edgewise-bench-") as directory:
         batches = rows(count)
         log, parquet = Path(directory) / "S", Path(directory) / "parquet"

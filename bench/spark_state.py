@@ -3,7 +3,7 @@
     python -m bench spark_state [--quick]
 
 The same generated kernel, events and two partitions of the key space; only the place
-of its state differs. `docs/decisions/state.md` keeps the figures and what follows from them.
+of its state differs. Figures and conclusions: `docs/explanation/decisions/state.md`.
 
     files      `foreachBatch`, a shuffle, `mapInArrow`, changed keys in versioned files (ours)
     driver     the same without a shuffle, in the driver (ours for small batches)
@@ -30,14 +30,15 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bench.spark import BATCHES, fill, running
 from bench.spark_peers import STORE, warm_rate
-from edgewise.engines import host
-from edgewise.engines.host import Job
-from edgewise.engines.inputs import CLOCK, OFFSET, STREAM
-from edgewise.engines.kernel import compile_kernel
-from edgewise.engines.results import placed, tables
+from edgewise.engines.batch.columns import CLOCK, OFFSET, STREAM
+from edgewise.engines.batch.job import Job
+from edgewise.engines.batch.live_kernels import fingerprint_plan
+from edgewise.engines.batch.outputs import build_ordered_schema, convert_to_tables
+from edgewise.engines.batch.run import split_runs
 from edgewise.event.arrow import AT, KIND, TS
+from edgewise.kernel import compile_kernel
 from edgewise.lang import compile_app
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.keys import split_into_fragments
 
 SOURCE = (
     "define stream S (k string, v int, t long); partition with (k of S) begin "
@@ -51,18 +52,20 @@ COLUMNS = (TS, AT, KIND, OFFSET, CLOCK, STREAM, "s0_k", "s0_v", "s0_t")
 
 def job_of(source: str) -> Job:
     app = compile_app(source).app
-    [fragment] = split(app)
-    return Job(app, fragment, 0, 0, "", ("S",))
+    [fragment] = split_into_fragments(app)
+    return Job(app, fragment, 0, 0, "", ("S",), fingerprint=fingerprint_plan(app, [fragment]))
 
 
 def fed(job: Job, kernel: Any, frames: Iterator[Any]) -> Any:
     """The rows a kernel makes of one call's events, as a pandas frame."""
     whole = pd.concat([f for f in frames if len(f)]).sort_values(OFFSET)
-    for run, _ in host.runs(job, pa.RecordBatch.from_pandas(whole, preserve_index=False)):
+    for run, _ in split_runs(job, pa.RecordBatch.from_pandas(whole, preserve_index=False)):
         kernel.feed(run)
     schemas = {s.name: s.schema for s in job.outputs}
-    made = tables(kernel.take_columns(), schemas).get("O")
-    return (pa.concat_tables(made) if made else placed(schemas["O"]).empty_table()).to_pandas()
+    emitted = convert_to_tables(kernel.take_columns(), schemas).get("O")
+    if not emitted:
+        return build_ordered_schema(schemas["O"]).empty_table().to_pandas()
+    return pa.concat_tables(emitted).to_pandas()
 
 
 def as_value(job: Job) -> Callable[..., Iterator[Any]]:
@@ -115,7 +118,7 @@ def by_spark(spark: SparkSession, log: Path, size: int, how: str) -> float:
     shard = sf.pmod(sf.xxhash64("s0_k"), sf.lit(PARTS)).alias(SHARD)
     rows = frame.option("max_rows", str(size)).load()
     wanted = rows.where("s0_v > 50 or s0_v < 5").select(*COLUMNS, shard)  # as the engine does
-    schema = from_arrow_schema(placed(job.app.stream("O").schema))
+    schema = from_arrow_schema(build_ordered_schema(job.app.stream("O").schema))
     grouped = wanted.groupBy(SHARD)
     made: DataFrame
     if how == "value":
@@ -132,16 +135,16 @@ def by_spark(spark: SparkSession, log: Path, size: int, how: str) -> float:
 def by_files(spark: SparkSession, log: Path, size: int, small_batch_rows: int) -> float:
     with running(spark, SOURCE, log, size) as app:
         app.config = dataclasses.replace(app.config, small_batch_rows=small_batch_rows)
-        return warm_rate(app.stream(available_now=True), size)
+        return warm_rate(app.start_stream(available_now=True), size)
 
 
 def main(argv: list[str] | None = None) -> int:
-    from edgewise.engines.spark.session import start
+    from edgewise.spark.session import start_session
 
     parser = argparse.ArgumentParser(prog="bench.spark_state", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer events")
     size = 50_000 if parser.parse_args(argv).quick else 200_000
-    spark = start("local[2]")
+    spark = start_session("local[2]")
     print(f"{size:,} events a micro-batch, {BATCHES - 1} warm ones; events a second")
     names = ("files", "driver", "value", "map")
     print(f"{'keys':>10}" + "".join(f"{n:>12}" for n in names) + f"{'files/best of Spark':>22}")

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import settings
 from tests.golden import check, check_block
 
-settings.register_profile("edgewise", deadline=None)  # speed is for bench/, not for tests
-settings.load_profile("edgewise")
+# Speed is for bench/, not for tests. By hand every run tries other examples; in CI the same ones,
+# so that what lands was tried by the very run that is repeated after it.
+settings.register_profile("edgewise", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "edgewise")
 # A Spark of a test lives for seconds: the second compiler pays off after minutes, and without it
 # a start takes half the processor time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -20,6 +23,14 @@ def pytest_addoption(parser):
         action="store_true",
         help="write what came out into tests/golden and the generated parts of docs",
     )
+    parser.addoption(
+        "--pages", action="store_true", help="only write the generated parts of docs (make pages)"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--pages"):
+        items[:] = [item for item in items if "generated_block" in item.fixturenames]
 
 
 @pytest.fixture
@@ -31,13 +42,14 @@ def golden(request):
 @pytest.fixture
 def generated_block(request):
     """`generated_block(path, name, text)`: the named part of a page is up to date."""
-    return partial(check_block, rewrite=request.config.getoption("--rewrite-golden"))
+    option = request.config.getoption
+    return partial(check_block, rewrite=option("--rewrite-golden") or option("--pages"))
 
 
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory):
     """A real Kafka, one for all tests that need it; who stops it starts it again."""
-    from tests.integration.kafka import KafkaBroker
+    from tests.support.kafka_broker import KafkaBroker
 
     running = KafkaBroker(tmp_path_factory.mktemp("kafka")).start()
     yield running
@@ -47,7 +59,7 @@ def kafka_broker(tmp_path_factory):
 @pytest.fixture(scope="session")
 def rabbit(tmp_path_factory):
     """A real RabbitMQ, one for all tests that need it."""
-    from tests.gateway.brokers import RabbitMq
+    from tests.support.brokers import RabbitMq
 
     broker = RabbitMq(tmp_path_factory.mktemp("rabbit"))
     broker.start()
@@ -58,8 +70,8 @@ def rabbit(tmp_path_factory):
 @pytest.fixture(scope="session")
 def spark():
     """A real Spark, one for all tests that need it."""
-    from edgewise.engines.spark.session import start
+    from edgewise.spark.session import start_session
 
-    session = start("local[2]")
+    session = start_session("local[2]")
     yield session
     session.stop()

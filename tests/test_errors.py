@@ -1,6 +1,19 @@
+import tomllib
+from pathlib import Path
+
 import pytest
 
-from edgewise.errors import LINE_MAX, AppError, BadEvent, Problem, Span
+from edgewise.errors import (
+    EXTRAS,
+    LINE_MAX,
+    AppError,
+    BadEvent,
+    Problem,
+    SetupError,
+    Span,
+    name_missing_extra,
+    require_package,
+)
 
 
 def test_every_problem_is_shown_with_its_line_and_a_caret():
@@ -41,3 +54,26 @@ def test_the_caret_stands_under_its_character_wherever_it_is(column):
     text = "".join(chr(ord("a") + n % 26) for n in range(1000))
     shown, caret = str(AppError((Problem(Span(1, column), "no"),), text)).splitlines()[1:]
     assert shown[caret.index("^")] == text[column - 1]
+
+
+def test_a_missing_package_of_an_extra_is_named_with_what_installs_it():
+    wanted = r"'zmq' is not installed: pip install 'edgewise\[zeromq\]'"
+    with pytest.raises(SetupError, match=wanted), name_missing_extra():
+        raise ModuleNotFoundError("No module named 'zmq.asyncio'", name="zmq.asyncio")
+    with pytest.raises(ModuleNotFoundError, match="mine"), name_missing_extra():
+        raise ModuleNotFoundError("No module named 'mine'", name="mine")
+
+
+def test_a_package_that_is_required_is_looked_for_and_not_loaded(monkeypatch):
+    require_package("pyspark")
+    monkeypatch.setitem(EXTRAS, "no_such_package", "nothing")
+    with pytest.raises(SetupError, match=r"edgewise\[nothing\]', or say --engine embedded"):
+        require_package("no_such_package", "say --engine embedded")
+
+
+def test_every_extra_brings_its_package():
+    """The table of packages and `pyproject.toml` name the same extras."""
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    assert set(EXTRAS.values()) == set(extras) - {"all"}
+    assert extras["all"] == ["edgewise[spark,kafka,mqtt,amqp,zeromq]"]

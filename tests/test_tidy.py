@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ SRC = ROOT / "src" / "edgewise"
 MODULES = sorted(SRC.rglob("*.py"))
 CODE = [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
 
-FILE_LINES_MAX = 750
+FILE_LINES_MAX = 400
+# Files that are longer today. The list only gets shorter.
+LONGER = {
+    "src/edgewise/edge/server/server.py",
+}
 FUNCTION_LINES_MAX = 70
 DEPTH_MAX = 3
 BANNED = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base", "core", "v2"}
@@ -31,7 +36,7 @@ def test_a_module_opens_with_what_lives_here(path):
 @pytest.mark.parametrize("path", CODE, ids=relative)
 def test_files_and_functions_stay_short(path):
     text = path.read_text()
-    assert len(text.splitlines()) <= FILE_LINES_MAX, relative(path)
+    assert len(text.splitlines()) <= FILE_LINES_MAX or relative(path) in LONGER, relative(path)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             first = (
@@ -59,6 +64,23 @@ def test_each_module_has_its_test_file(path):
     assert twin.exists(), f"{relative(path)} has no {relative(twin)}"
 
 
+def public_classes():
+    """Where each public class name is defined. Syntax and plan mirror each other on purpose."""
+    found = defaultdict(list)
+    for path in MODULES:
+        inside = path.relative_to(SRC)
+        if inside.parts[0] != "plan" and inside.parts[:2] != ("lang", "syntax"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found[node.name].append(str(inside))
+    return found
+
+
+def test_a_public_class_name_stands_for_one_thing():
+    shared = {name: files for name, files in public_classes().items() if len(files) > 1}
+    assert not shared, "rename one of each; docs/GLOSSARY.md has the words"
+
+
 @pytest.mark.parametrize(
     "path", [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))], ids=relative
 )
@@ -67,6 +89,8 @@ def test_every_path_named_in_the_docs_exists(path):
     linked = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", text)
     for target in linked:
         assert (path.parent / target).exists(), f"{relative(path)} links to {target}"
+    for label, target in re.findall(r"\[([\w.]+\.(?:py|js|ts))\]\(([^)]+)\)", text):
+        assert Path(target).name == label, f"{relative(path)} calls {target} {label}"
     quoted = re.findall(r"`((?:src|tests|bench|docs|web|clients|scripts)/[\w./-]+)`", text)
     for target in quoted:
         assert (ROOT / target).exists(), f"{relative(path)} names {target}"

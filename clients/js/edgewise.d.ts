@@ -71,7 +71,7 @@ export interface Edgewise {
   publish(path: string, value: unknown, options?: { kind?: number; remove?: boolean; key?: string }): Promise<void>;
   request<T = unknown>(path: string, body?: unknown): Promise<T>;
   onRequest(path: string, handler: (body: any) => unknown): void;
-  pace(budget?: { bytes_per_s?: number; updates_per_s?: number }): void;
+  setBudget(budget?: { bytes_per_s?: number; updates_per_s?: number }): void;
   on(event: "state", listener: (state: State, detail: { code?: number; reason?: string; session?: string }) => void): () => void;
   on(event: "error", listener: (error: { code: number; reason: string; selector: string }) => void): () => void;
   close(): void;

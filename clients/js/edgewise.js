@@ -16,7 +16,7 @@ const GONE_NAMES = ["removed", "expired", "unsubscribed", "forbidden"];
 const F = Object.freeze({
   HELLO: 1, WELCOME: 2, SUBSCRIBE: 3, SUBSCRIBED: 4, UNSUBSCRIBE: 5, TOPIC: 6, VALUE: 7,
   NEXT: 8, DELTA: 9, REMOVE: 10, STALE: 11, PAUSED: 12, RESUME: 13, PING: 14, PONG: 15,
-  ACK: 16, PUBLISH: 17, REQUEST: 18, REPLY: 19, ERROR: 20, CLOSE: 21, PACE: 22,
+  ACK: 16, PUBLISH: 17, REQUEST: 18, REPLY: 19, ERROR: 20, CLOSE: 21, BUDGET: 22,
 });
 
 const LOST = 3006;
@@ -464,9 +464,9 @@ class Edgewise {
   onRequest(path, handler) { this.#handlers.set(path, handler); }
 
   /** Change the budgets of this session; 0 lifts one. */
-  pace({ bytes_per_s = 0, updates_per_s = 0 } = {}) {
+  setBudget({ bytes_per_s = 0, updates_per_s = 0 } = {}) {
     Object.assign(this.#options, { bytes_per_s, updates_per_s });
-    this.#send([F.PACE, bytes_per_s, updates_per_s]);
+    this.#send([F.BUDGET, bytes_per_s, updates_per_s]);
   }
 
   /** `on("state", (state, detail) => ...)`; answers a function that removes the listener. */

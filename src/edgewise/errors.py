@@ -19,6 +19,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -75,15 +77,15 @@ class AppError(EdgewiseError):
 
 def _shown(source: str, span: Span) -> list[str]:
     """The line, or the part of it around the place, and a caret under the place."""
-    place, before = span.column - 1, ""
+    column, before = span.column - 1, ""
     if len(source) > LINE_MAX:
-        first = max(0, min(place - LEAD_MAX, len(source) - LINE_MAX))
+        first = max(0, min(column - LEAD_MAX, len(source) - LINE_MAX))
         before = "..." if first else ""
         after = "..." if first + LINE_MAX < len(source) else ""
         source = f"{before}{source[first : first + LINE_MAX]}{after}"
-        place += len(before) - first
-    indent = "".join("\t" if c == "\t" else " " for c in source[:place])
-    width = max(1, min(span.length, len(source) - place))
+        column += len(before) - first
+    indent = "".join("\t" if c == "\t" else " " for c in source[:column])
+    width = max(1, min(span.length, len(source) - column))
     return [f"    {source}", f"    {indent}{'^' * width}"]
 
 
@@ -141,3 +143,43 @@ class StateError(EdgewiseError):
 
 class SetupError(EdgewiseError):
     """The machine lacks something; the message names the command that mends it."""
+
+
+# Packages that come with an extra of the installation, by the name they are imported by.
+EXTRAS = {
+    "pyspark": "spark",
+    "py4j": "spark",
+    "confluent_kafka": "kafka",
+    "paho": "mqtt",
+    "aio_pika": "amqp",
+    "proton": "amqp1",
+    "zmq": "zeromq",
+}
+
+
+@contextmanager
+def name_missing_extra() -> Iterator[None]:
+    """Around an import that may need an extra: SetupError names the one to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise SetupError(_say_extra(package)) from error
+
+
+def require_package(package: str, instead: str = "") -> None:
+    """SetupError that names the extra where a package is not installed; nothing is imported.
+
+    For a command that would find out only after it has started other things.
+    """
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise SetupError(_say_extra(package) + (f", or {instead}" if instead else ""))
+
+
+def _say_extra(package: str) -> str:
+    extra = EXTRAS[package]
+    return f"the package '{package}' is not installed: pip install 'edgewise[{extra}]'"

@@ -6,7 +6,7 @@ import pytest
 
 from edgewise.client.aio import MAILBOX_MAX, connect
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.server import Edge
+from edgewise.edge.server.server import Edge
 from edgewise.errors import ProtocolError
 
 WAIT_S = 20

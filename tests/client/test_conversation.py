@@ -4,16 +4,16 @@ from hypothesis import strategies as st
 
 from edgewise.client.conversation import (
     BACKOFF_MOST_S,
-    Answer,
-    Asked,
+    CallResult,
     Conversation,
     Delivery,
     Ended,
+    IncomingRequest,
     backoff_s,
 )
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 
 
 class Talk:
@@ -45,7 +45,7 @@ def test_a_reconnect_resumes_by_position():
     talk = Talk().opened()
     talk.side.subscribe("a/#")
     talk.side.subscribe("b")
-    talk.hear(frames.Topic(1, "a/x"), frames.Value(1, 0, 3, 6, 7, 1, 9, {"v": 1}))
+    talk.hear(frames.TopicFrame(1, "a/x"), frames.Value(1, 0, 3, 6, 7, 1, 9, {"v": 1}))
     talk.side.lost()
     talk.said()
     talk.side.begin()
@@ -58,7 +58,9 @@ def test_a_reconnect_resumes_by_position():
 def test_events_go_to_every_subscription_that_selects_them():
     talk = Talk().opened()
     one, two, _ = talk.side.subscribe("a/#"), talk.side.subscribe("a/x"), talk.side.subscribe("b")
-    (delivery,) = talk.hear(frames.Topic(1, "a/x"), frames.Value(1, 0, 3, 6, 7, 1, 9, {"v": 1}))
+    (delivery,) = talk.hear(
+        frames.TopicFrame(1, "a/x"), frames.Value(1, 0, 3, 6, 7, 1, 9, {"v": 1})
+    )
     assert isinstance(delivery, Delivery)
     assert delivery.ids == (one, two)
     assert delivery.event.value == {"v": 1}
@@ -67,19 +69,21 @@ def test_events_go_to_every_subscription_that_selects_them():
 def test_a_paused_topic_is_resumed_from_where_we_are():
     talk = Talk().opened()
     talk.side.subscribe("a")
-    talk.hear(frames.Topic(1, "a"), frames.Value(1, 0, 3, 6, 7, 1, 9, {}), frames.Paused(1, 4001))
+    talk.hear(
+        frames.TopicFrame(1, "a"), frames.Value(1, 0, 3, 6, 7, 1, 9, {}), frames.Paused(1, 4001)
+    )
     assert talk.said()[-1] == frames.Resume(1, 3, 7)
 
 
 def test_calls_are_answered_by_their_id():
     talk = Talk().opened()
     ask, put = talk.side.request("echo", 1), talk.side.publish("a", {"v": 1})
-    assert talk.hear(frames.Reply(ask, 5)) == [Answer(ask, 5, None)]
+    assert talk.hear(frames.Reply(ask, 5)) == [CallResult(ask, 5, None)]
     (refused,) = talk.hear(frames.Error(put, 4502, "no"))
-    assert refused.error.code == Code.FORBIDDEN
-    assert talk.hear(frames.Request(1, "who", None)) == [Asked(1, "who", None)]
+    assert refused.error.code == ProtocolCode.FORBIDDEN
+    assert talk.hear(frames.Request(1, "who", None)) == [IncomingRequest(1, "who", None)]
     talk.side.reply(1, "me")
-    talk.side.refuse(2, Code.NOT_FOUND, "no")
+    talk.side.refuse(2, ProtocolCode.NOT_FOUND, "no")
     assert talk.said()[-2:] == [frames.Reply(1, "me"), frames.Error(2, 4505, "no")]
 
 
@@ -93,7 +97,7 @@ def test_acks_are_sent_only_when_something_came():
     talk.side.ack()
     assert talk.said() == []
     talk.side.subscribe("a")
-    talk.hear(frames.Topic(1, "a"), frames.Value(1, 0, 3, 6, 7, 1, 9, {}))
+    talk.hear(frames.TopicFrame(1, "a"), frames.Value(1, 0, 3, 6, 7, 1, 9, {}))
     talk.side.ack()
     talk.side.ack()
     assert talk.said()[1:] == [frames.Ack(1)]
@@ -102,8 +106,8 @@ def test_acks_are_sent_only_when_something_came():
 def test_the_end_says_whether_to_try_again():
     (ended,) = Talk().opened().hear(frames.Close(3000, "bye"))
     assert ended == Ended(3000, "bye")
-    assert ended.retry
-    assert not Ended(3504, "who are you").retry
+    assert ended.may_retry
+    assert not Ended(3504, "who are you").may_retry
 
 
 @given(st.integers(0, 10_000), st.floats(0, 0.999))
@@ -116,7 +120,8 @@ def test_positions_fit_into_the_frame_the_server_takes():
     talk.side.subscribe("a/#")
     for i in range(5000):
         talk.hear(
-            frames.Topic(i + 1, f"a/{i}"), frames.Value(i + 1, 0, 2**40, 6, 2**40, 1, 9, {"v": 1})
+            frames.TopicFrame(i + 1, f"a/{i}"),
+            frames.Value(i + 1, 0, 2**40, 6, 2**40, 1, 9, {"v": 1}),
         )
     talk.side.lost()
     talk.said()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.edge.server import Edge
+from edgewise.edge.server.server import Edge
 
 ROOT = Path(__file__).parent.parent.parent
 CLIENT = ROOT / "clients" / "js" / "edgewise.js"

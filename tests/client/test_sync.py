@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from edgewise.client.sync import connect
-from edgewise.edge.puts import Publication
-from edgewise.edge.server import Edge
+from edgewise.edge.server.server import Edge
+from edgewise.edge.topics.tree import Publication
 from edgewise.errors import ProtocolError
 
 WAIT_S = 10

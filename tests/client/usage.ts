@@ -26,7 +26,7 @@ const end: () => void = edge.subscribe<Alert>(
 );
 const stop: () => void = edge.on("state", (state, detail) => console.log(state, detail.code));
 edge.on("error", (error) => console.log(error.code, error.reason, error.selector));
-edge.pace({ bytes_per_s: 50_000 });
+edge.setBudget({ bytes_per_s: 50_000 });
 edge.onRequest("name", () => "wall");
 
 async function talk(): Promise<void> {

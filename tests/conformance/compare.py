@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.conformance.engines import Case, Kinds, Outcome, Rows
 
-from edgewise.event.values import float32
+from edgewise.event.values import round_to_float32
+from edgewise.plan.functions import java_text
 
 DOUBLE_TOLERANCE = 1e-9
 _TYPES = {"string": str, "bool": bool, "int": int, "long": int, "float": float, "double": float}
@@ -26,6 +27,8 @@ def same(expected: Any, found: Any, kind: str | None) -> bool:
         return expected is found
     if isinstance(expected, list):
         return _same_list(expected, found)
+    if isinstance(expected, dict):
+        return _same_map(expected, found)
     if not _may_be(expected, kind):
         kind = None
     wanted = _TYPES.get(kind or "", type(expected))
@@ -36,7 +39,7 @@ def same(expected: Any, found: Any, kind: str | None) -> bool:
     if math.isnan(expected) or math.isnan(found):
         return math.isnan(expected) and math.isnan(found)
     if kind == "float":
-        return float32(expected) == float32(found)
+        return round_to_float32(expected) == round_to_float32(found)
     return math.isclose(expected, found, rel_tol=DOUBLE_TOLERANCE, abs_tol=DOUBLE_TOLERANCE)
 
 
@@ -53,6 +56,16 @@ def _same_list(expected: list[Any], found: Any) -> bool:
         isinstance(found, list | tuple)
         and len(expected) == len(found)
         and all(same(e, f, None) for e, f in zip(expected, found, strict=True))
+    )
+
+
+def _same_map(expected: dict[str, Any], found: Any) -> bool:
+    """Keys are written as text in a case."""
+    if not isinstance(found, dict):
+        return False
+    spelled = {java_text.show(key): value for key, value in found.items()}
+    return expected.keys() == spelled.keys() and all(
+        same(value, spelled[key], None) for key, value in expected.items()
     )
 
 
@@ -78,9 +91,24 @@ def same_rows(expected: Any, found: Any, kinds: Kinds, *, ordered: bool) -> bool
     return True
 
 
+def _sort_lists(case: Case) -> Case:
+    """A case whose lists came in the order of a hash map: each is compared as a set."""
+    parts = {
+        k: [_sorted_list(row) for row in case.get(k) or []]
+        for k in ("expected", "expected_removed")
+    }
+    return {**case, **parts}
+
+
+def _sorted_list(row: list[Any]) -> list[Any]:
+    return [sorted(v, key=repr) if isinstance(v, list) else v for v in row]
+
+
 def differences(case: Case, outcome: Outcome) -> list[str]:
     """What is wrong, in words; nothing when the case passes."""
     found: list[str] = []
+    if "hash_order" in case.get("features", ()):
+        case, outcome = _sort_lists(case), outcome.sorted_lists(_sorted_list)
     ordered = case["row_order"] == "ordered"
     asserted = case["asserted_stream_or_query"]
     if asserted:

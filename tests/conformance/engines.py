@@ -8,14 +8,15 @@ failed, with the reason. Spark plays groups of cases: `on_spark`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgewise.engines.embedded import Embedded
+from edgewise.engines.embedded import InMemoryEngine
 from edgewise.errors import EdgewiseError
-from edgewise.event.event import Kind
+from edgewise.event.event import EventKind
 from edgewise.event.types import AttrType
-from edgewise.event.values import typed
+from edgewise.event.values import convert_value
 from edgewise.lang import compile_app
 from edgewise.lang.compiler import compile_query
 from edgewise.plan.functions import FUNCTIONS, scalar
@@ -52,10 +53,10 @@ class Rows:
     expired_at: list[int] | None = None
     kinds: Kinds = field(default_factory=list)
 
-    def add(self, row: list[Any], kind: Kind, at_ms: int) -> None:
+    def add(self, row: list[Any], kind: EventKind, at_ms: int) -> None:
         if self.current is None or self.current_at is None or self.expired_at is None:
             self.current, self.current_at, self.expired_at = [], [], []
-        if kind is Kind.EXPIRED:
+        if kind is EventKind.EXPIRED:
             self.expired.append(row)
             self.expired_at.append(at_ms)
         else:
@@ -68,6 +69,13 @@ class Outcome:
     queries: dict[str, Rows] = field(default_factory=dict)
     streams: dict[str, Rows] = field(default_factory=dict)
     answers: list[Rows] = field(default_factory=list)
+
+    def sorted_lists(self, sort: Callable[[list[Any]], list[Any]]) -> Outcome:
+        """The same outcome, each row as `sort` gives it."""
+        for rows in (*self.queries.values(), *self.streams.values()):
+            rows.current = None if rows.current is None else [sort(r) for r in rows.current]
+            rows.expired = [sort(r) for r in rows.expired]
+        return self
 
     def of(self, kind: str, name: str) -> Rows:
         return (self.queries if kind == "query" else self.streams).get(name, Rows())
@@ -83,7 +91,7 @@ def play_embedded(case: Case) -> Outcome:
     native = case["clock"] == "playback_native"
     start = None if native else EPOCH
     taps = [q.name for q in app.queries]
-    engine = Embedded(app, taps, start, as_sent=_is_loose(case, app))
+    engine = InMemoryEngine(app, taps, start, as_sent=_is_loose(case, app))
     idle, increment = _idle(case["app"])
     watched = [case["asserted_stream_or_query"] or {}, *(case.get("other_outputs") or ())]
     outcome = _empty(app, {w["name"] for w in watched if w.get("type") == "stream"})
@@ -133,7 +141,7 @@ def _is_misfit(case: Case, app: App) -> bool:
 
 def _fits(value: Any, kind: AttrType) -> bool:
     try:
-        typed(value, kind)
+        convert_value(value, kind)
     except ValueError:
         return False
     return True
@@ -166,7 +174,7 @@ def _idle(app: str) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _send(engine: Embedded, step: Case, now: int, outcome: Outcome, *, native: bool) -> None:
+def _send(engine: InMemoryEngine, step: Case, now: int, outcome: Outcome, *, native: bool) -> None:
     stream = step.get("send") or step["send_batch"]
     events = step["events"] if "send_batch" in step else [step["data"]]
     stamps = step.get("timestamps") or [_stamp(step, now)] * len(events)
@@ -177,7 +185,8 @@ def _send(engine: Embedded, step: Case, now: int, outcome: Outcome, *, native: b
         engine.send(stream, stamps[0], events[0], clock=clock)
     if stream in outcome.streams:
         for event in events:
-            outcome.streams[stream].add(engine.row(stream, event), Kind.CURRENT, now - EPOCH)
+            row = engine.convert_row(stream, event)
+            outcome.streams[stream].add(row, EventKind.CURRENT, now - EPOCH)
 
 
 def _stamp(step: Case, now: int) -> int:
@@ -186,7 +195,7 @@ def _stamp(step: Case, now: int) -> int:
     return now + int(step.get("timestamp_offset_ms", 0))
 
 
-def _ask(engine: Embedded, text: str) -> Rows:
+def _ask(engine: InMemoryEngine, text: str) -> Rows:
     try:
         query = compile_query(text, engine.app)
         rows = engine.query(query)
@@ -197,10 +206,10 @@ def _ask(engine: Embedded, text: str) -> Rows:
     return Rows([list(row) for row in rows] if there else None, kinds=kinds)
 
 
-def _collect(engine: Embedded, outcome: Outcome) -> None:
+def _collect(engine: InMemoryEngine, outcome: Outcome) -> None:
     for row in engine.kernel.take():
         if row.stream.startswith("@"):
             rows, kind = outcome.queries[row.stream[1:]], row.kind
         else:
-            rows, kind = outcome.streams.setdefault(row.stream, Rows()), Kind.CURRENT
+            rows, kind = outcome.streams.setdefault(row.stream, Rows()), EventKind.CURRENT
         rows.add(list(row.data), kind, row.clock - EPOCH)

@@ -16,8 +16,8 @@ from tests.conformance.compare import same_rows
 from tests.conformance.engines import Rows, _kind
 from tests.conformance.random_apps import START, case
 
-from edgewise.engines.embedded import Embedded
-from edgewise.event.event import Kind
+from edgewise.engines.embedded import InMemoryEngine
+from edgewise.event.event import EventKind
 from edgewise.lang import compile_app
 
 LINGER_MS = 200  # time moves on after the last event, so that every timer fires
@@ -72,7 +72,7 @@ def trial(family: str, seed: int, *, arrays: bool = False) -> Trial:
 
 def ours(trial: Trial) -> Rows:
     app = compile_app(trial.app).app
-    engine = Embedded(app, taps=["q"] if trial.watched == "q" else [], start=START)
+    engine = InMemoryEngine(app, taps=["q"] if trial.watched == "q" else [], start=START)
     for stream, chunk in trial.chunks:
         if trial.arrays:
             engine.send_chunk(stream, chunk)
@@ -88,7 +88,7 @@ def ours(trial: Trial) -> Rows:
     rows = Rows(current_at=[], expired_at=[], kinds=kinds)
     for row in engine.kernel.take():
         if row.stream == name:
-            kind = row.kind if trial.watched == "q" else Kind.CURRENT
+            kind = row.kind if trial.watched == "q" else EventKind.CURRENT
             rows.add(list(row.data), kind, row.clock)
     return rows
 

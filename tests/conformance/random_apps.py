@@ -2,7 +2,7 @@
 
 Everything comes from the dice given, so that a seed names a case. Times are short (tens of
 milliseconds), so that a virtual clock may walk through them. Of a family with a known difference
-from the original (`docs/language.md`) only what both understand alike is made.
+from the original (`docs/reference/language.md`) only what both understand alike is made.
 """
 
 import re

@@ -1,11 +1,24 @@
 """No case fails that is not in the list of exceptions. The cases live beside the project."""
 
+import contextlib
 import json
 
 import pytest
 from tests.conformance.__main__ import EXCEPTIONS, known, run_case
-from tests.conformance.compare import same, same_rows
+from tests.conformance.compare import differences, same, same_rows
+from tests.conformance.engines import Outcome, Rows
 
+from edgewise.engines.embedded import InMemoryEngine
+from edgewise.errors import EdgewiseError
+from edgewise.lang import compile_app
+from edgewise.plan.functions import FUNCTIONS
+from edgewise.plan.streamcalls import STREAM_FUNCTIONS
+from edgewise.plan.windows import WINDOWS
+
+SPACES = frozenset({
+    "json", "map", "list", "regex", "unique", "reorder", "str", "math", "time", "env",
+    "unitconversion", "extrema", "timeseries", "approximate", "geo", "stats", "streamingml",
+})  # fmt: skip
 CASES = EXCEPTIONS.parents[3] / "shared" / "conformance"
 
 
@@ -19,6 +32,37 @@ def failures(name):
 
 def test_generated_apps_give_the_rows_of_the_original():
     assert failures("generated.json") <= set(known("embedded"))
+
+
+def test_functions_give_the_values_of_the_original():
+    assert failures("functions.json") <= set(known("embedded"))
+
+
+def test_apps_that_the_original_refuses_are_refused_or_accepted_for_a_reason():
+    accepted = json.loads(EXCEPTIONS.read_text())["accepted"]
+    path = CASES / "functions_invalid.json"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    taken = set()
+    for case in json.loads(path.read_text()):
+        with contextlib.suppress(EdgewiseError):
+            InMemoryEngine(compile_app(case["app"]).app)
+            taken.add(case["id"].split("/")[1])
+    assert taken == set(accepted)
+
+
+def test_every_extension_is_here_or_is_missing_for_a_reason():
+    path = CASES / "siddhi_extensions.json"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    known_names = {name.lower() for name in (*FUNCTIONS, *WINDOWS, *STREAM_FUNCTIONS)}
+    absent = {
+        f"{space}:{name}"
+        for space, found in json.loads(path.read_text()).items()
+        for name in found
+        if space in SPACES and f"{space}:{name}".lower() not in known_names
+    }
+    assert absent == set(json.loads(EXCEPTIONS.read_text())["missing"])
 
 
 @pytest.mark.slow
@@ -83,3 +127,25 @@ def test_the_moment_a_row_came_counts():
     }
     assert not run_case(case)
     assert run_case({**case, "expected_at_ms": [1001]})
+
+
+def test_maps_are_compared_by_the_text_of_their_keys():
+    assert same({"1": "one"}, {1: "one"}, None)
+    assert not same({"1": "one"}, {1: 1}, None)
+    assert not same({"1": 1}, [1], None)
+
+
+def test_lists_in_hash_order_are_compared_as_sets():
+    case = {
+        "asserted_stream_or_query": {"type": "query", "name": "q"},
+        "expected": [[["a", "b"]]],
+        "expected_types": [None],
+        "row_order": "ordered",
+        "features": [],
+    }
+
+    def outcome():
+        return Outcome(queries={"q": Rows(current=[[["b", "a"]]])})
+
+    assert differences(case, outcome())
+    assert not differences({**case, "features": ["hash_order"]}, outcome())

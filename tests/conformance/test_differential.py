@@ -4,7 +4,7 @@
 
 A few hundred apps in one process of the peer. Where it cannot be had (no JDK, no Maven, no
 network) the test is skipped. What was found this way and mended stands in the tests of the
-kernel; what differs on purpose is in `docs/language.md`, and no app here is made of it.
+kernel; what differs on purpose is in `docs/reference/language.md`, and no app here is made of it.
 """
 
 import pytest

@@ -10,14 +10,14 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed
 
 from edgewise.client.aio import connect
-from edgewise.edge import calls
+from edgewise.edge.access.auth import Principal, parse_selectors
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.gate import Principal, selectors
-from edgewise.edge.server import Edge, now_us
-from edgewise.edge.topics import Policy
+from edgewise.edge.server import requests as calls
+from edgewise.edge.server.server import Edge, now_us
+from edgewise.edge.topics.tree import Policy
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 
 WAIT_S = 20
 OFF = Policy(conflate="off")
@@ -28,12 +28,12 @@ class Tokens:
 
     def verify(self, token):
         if not token:
-            raise ProtocolError(Code.UNAUTHENTICATED, "no token")
+            raise ProtocolError(ProtocolCode.UNAUTHENTICATED, "no token")
         return Principal(
             "p",
-            read=selectors(["#"]),
-            publish=selectors(["mine/#"]),
-            request=selectors(["mine/#"]),
+            read=parse_selectors(["#"]),
+            publish=parse_selectors(["mine/#"]),
+            request=parse_selectors(["mine/#"]),
             sessions_max=1 if token == "one" else 0,
             expires_us=now_us() + 50_000 if token == "short" else 0,
         )
@@ -88,7 +88,7 @@ async def one_too_many(edge):
 async def unread(edge):
     async with line(edge) as one:
         await one.say(frames.Subscribe(1, f"#/{LONG}"))
-        assert await one.code() == Code.BAD_SELECTOR
+        assert await one.code() == ProtocolCode.BAD_SELECTOR
         return await one.code()
 
 
@@ -105,9 +105,9 @@ async def two_of_one(edge):
         return await hears(edge, token="one")
 
 
-async def goodbye(edge):
+async def shut_down(edge):
     async with line(edge) as one:
-        await one.say(frames.Close(Code.DONE, "bye"))
+        await one.say(frames.Close(ProtocolCode.DONE, "bye"))
         with pytest.raises(ConnectionClosed) as ended:
             await one.code()
         return ended.value.rcvd.code
@@ -120,7 +120,7 @@ async def lost(edge):
         asked = asyncio.create_task(client.request("slow", 1))
         while not edge.sessions:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        for connection in edge.arrivals:
+        for connection in edge.connections:
             connection._transport.abort()
         with pytest.raises(ProtocolError) as ended:
             await asked
@@ -149,46 +149,55 @@ TOPICS = {"topics_max": 1}
 
 # code: what happens, on an edge with which limits
 MET = {
-    Code.SHUTDOWN: (shutdown, NOTHING),
-    Code.OVERLOADED: (one_too_many, {"sessions_max": 1}),
-    Code.IDLE: (hears, {"idle_ms": 60, "ping_ms": 20, "sweep_ms": 10}),
-    Code.HANDSHAKE_TIMEOUT: (
+    ProtocolCode.SHUTDOWN: (shutdown, NOTHING),
+    ProtocolCode.OVERLOADED: (one_too_many, {"sessions_max": 1}),
+    ProtocolCode.IDLE: (hears, {"idle_ms": 60, "ping_ms": 20, "sweep_ms": 10}),
+    ProtocolCode.HANDSHAKE_TIMEOUT: (
         lambda edge: hears(edge, hello=False),
         {"handshake_ms": 20, "sweep_ms": 10},
     ),
-    Code.UNREADABLE: (unread, {"control_bytes_max": 500}),
-    Code.TOKEN_EXPIRED: (lambda edge: hears(edge, token="short"), {**GUARDED, "sweep_ms": 10}),
-    Code.LOST: (lost, NOTHING),
-    Code.BAD_FRAME: (lambda edge: hears(edge, [99]), NOTHING),
-    Code.FRAME_TOO_LARGE: (too_large, {"frame_bytes_max": 1000}),
-    Code.HELLO_EXPECTED: (
+    ProtocolCode.UNREADABLE: (unread, {"control_bytes_max": 500}),
+    ProtocolCode.TOKEN_EXPIRED: (
+        lambda edge: hears(edge, token="short"),
+        {**GUARDED, "sweep_ms": 10},
+    ),
+    ProtocolCode.LOST: (lost, NOTHING),
+    ProtocolCode.BAD_FRAME: (lambda edge: hears(edge, [99]), NOTHING),
+    ProtocolCode.FRAME_TOO_LARGE: (too_large, {"frame_bytes_max": 1000}),
+    ProtocolCode.HELLO_EXPECTED: (
         lambda edge: hears(edge, frames.Subscribe(1, "a"), hello=False),
         NOTHING,
     ),
-    Code.VERSION_UNKNOWN: (lambda edge: hears(edge, frames.Hello(99), hello=False), NOTHING),
-    Code.UNAUTHENTICATED: (hears, GUARDED),
-    Code.TOO_MANY_SESSIONS: (two_of_one, GUARDED),
-    Code.DONE: (goodbye, NOTHING),
-    Code.BUSY: (busy, NOTHING),
-    Code.QUEUE_FULL: (queue_full, {"queue_max": 2}),
-    Code.NO_ANSWER: (lambda edge: hears(edge, frames.Request(1, "slow", 1)), {"answer_s": 0.02}),
-    Code.BAD_SELECTOR: (lambda edge: hears(edge, frames.Subscribe(1, "a/#/b")), NOTHING),
-    Code.BAD_PATH: (lambda edge: hears(edge, frames.Publish(1, "a//b", {})), NOTHING),
-    Code.FORBIDDEN: (
+    ProtocolCode.VERSION_UNKNOWN: (
+        lambda edge: hears(edge, frames.Hello(99), hello=False),
+        NOTHING,
+    ),
+    ProtocolCode.UNAUTHENTICATED: (hears, GUARDED),
+    ProtocolCode.TOO_MANY_SESSIONS: (two_of_one, GUARDED),
+    ProtocolCode.DONE: (shut_down, NOTHING),
+    ProtocolCode.BUSY: (busy, NOTHING),
+    ProtocolCode.QUEUE_FULL: (queue_full, {"queue_max": 2}),
+    ProtocolCode.NO_ANSWER: (
+        lambda edge: hears(edge, frames.Request(1, "slow", 1)),
+        {"answer_s": 0.02},
+    ),
+    ProtocolCode.BAD_SELECTOR: (lambda edge: hears(edge, frames.Subscribe(1, "a/#/b")), NOTHING),
+    ProtocolCode.BAD_PATH: (lambda edge: hears(edge, frames.Publish(1, "a//b", {})), NOTHING),
+    ProtocolCode.FORBIDDEN: (
         lambda edge: hears(edge, frames.Publish(1, "theirs", {}), token="t"),
         GUARDED,
     ),
-    Code.TOO_MANY_SUBSCRIPTIONS: (
+    ProtocolCode.TOO_MANY_SUBSCRIPTIONS: (
         lambda edge: hears(edge, frames.Subscribe(1, "a"), frames.Subscribe(2, "b")),
         {"subscriptions_max": 1},
     ),
-    Code.TOO_MANY_TOPICS: (
+    ProtocolCode.TOO_MANY_TOPICS: (
         lambda edge: hears(edge, frames.Publish(1, "a", {}), frames.Publish(2, "b", {})),
         TOPICS,
     ),
-    Code.NOT_FOUND: (lambda edge: hears(edge, frames.Request(1, "nobody", 1)), NOTHING),
-    Code.BAD_VALUE: (lambda edge: hears(edge, frames.Publish(1, "a", 17)), NOTHING),
-    Code.DUPLICATE_ID: (
+    ProtocolCode.NOT_FOUND: (lambda edge: hears(edge, frames.Request(1, "nobody", 1)), NOTHING),
+    ProtocolCode.BAD_VALUE: (lambda edge: hears(edge, frames.Publish(1, "a", 17)), NOTHING),
+    ProtocolCode.DUPLICATE_ID: (
         lambda edge: hears(edge, frames.Subscribe(1, "a"), frames.Subscribe(1, "b")),
         NOTHING,
     ),
@@ -199,7 +208,7 @@ async def slow(_principal, _path, _body):
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("code", Code, ids=lambda code: code.name)
+@pytest.mark.parametrize("code", ProtocolCode, ids=lambda code: code.name)
 def test_the_code_is_reached(code, monkeypatch):
     happens, limits = MET[code]
     limits = dict(limits)
@@ -230,7 +239,7 @@ def test_who_is_turned_away_hears_it_on_every_transport(how):
             hello = codec.encode(frames.Hello(1))
             body = hello if how == "sse" else msgspec.msgpack.encode([hello])
             writer.write(
-                f"POST /{how} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n"
+                f"POST /{how} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
                 f"content-length: {len(body)}\r\n\r\n".encode()
                 + body
             )
@@ -241,7 +250,7 @@ def test_who_is_turned_away_hears_it_on_every_transport(how):
 
     answer = asyncio.run(main())
     assert answer.startswith(b"HTTP/1.1 200")
-    assert frames.Close(Code.OVERLOADED, "the server takes no new sessions now") in said(
+    assert frames.Close(ProtocolCode.OVERLOADED, "the server takes no new sessions now") in said(
         answer, how
     )
 

@@ -1,4 +1,4 @@
-"""docs/edge.md: its programs run against a real edge, its lists are the lists of the code."""
+"""docs/explanation/edge.md: its programs run against an edge, its lists are those of the code."""
 
 import asyncio
 import json
@@ -12,23 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.edge import sink
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.merge import STOCK, WINDOW_SHOWS, Merges
-from edgewise.edge.server import Edge
-from edgewise.edge.sink import TopicSink
+from edgewise.edge.server.server import Edge
+from edgewise.edge.topics import topic_sink as sink
+from edgewise.edge.topics.merges import STOCK, WINDOW_SHOWS, MergeRegistry
+from edgewise.edge.topics.topic_sink import TopicSink
 from edgewise.lang import compile_app
-from edgewise.node.merges import AGGREGATES, register_aggregates
-from edgewise.node.topics import options
+from edgewise.node.app.declared_merges import AGGREGATES, register_aggregates
+from edgewise.node.app.topic_options import read_options
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "edge.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "edge.md").read_text()
+README = (ROOT / "README.md").read_text()
 WAIT_S = 30
 ALERT = {"ip": "10.0.0.1", "loginCount": 11}
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+def blocks(language, page=PAGE):
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 @contextmanager
@@ -71,7 +72,7 @@ def test_a_python_program_prints_the_alert(program):
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("program", blocks("js"))
+@pytest.mark.parametrize("program", [*blocks("js"), *blocks("js", README)])
 def test_a_javascript_program_prints_the_alert(program):
     client = (ROOT / "clients" / "js" / "edgewise.js").as_uri()
     node = shutil.which("node")
@@ -108,7 +109,7 @@ def test_an_app_compiles_and_its_topics_are_accepted(app):
     sinks = [a for s in compiled.streams for a in s.annotated("sink")]
     assert sinks
     for annotation in sinks:
-        TopicSink.of(options(annotation))
+        TopicSink.parse(read_options(annotation))
 
 
 def test_every_option_of_a_sink_is_in_the_table_and_works():
@@ -125,15 +126,15 @@ def test_every_option_of_a_sink_is_in_the_table_and_works():
                 given["key"] = "{x}"
             if value == "blob":
                 given["body"] = "{x}"
-            TopicSink.of(given)
+            TopicSink.parse(given)
 
 
 def test_every_merge_is_named_and_every_named_one_is_known():
     text = " ".join(PAGE[PAGE.index("Stock merges") : PAGE.index("Any other")].split())
     for name in [*STOCK, *AGGREGATES]:
         assert re.search(rf"\b{name}\b", text), f"{name} is not on the page"
-    known = register_aggregates(Merges())
+    known = register_aggregates(MergeRegistry())
     for conflate in re.findall(r"`(merge\([^`]+\))`", PAGE):
         if conflate != "merge(op)":
-            assert known.of(conflate) is not None
+            assert known.parse(conflate) is not None
     assert {"mean", "min", "max"} <= set(WINDOW_SHOWS)

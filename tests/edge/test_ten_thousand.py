@@ -16,16 +16,16 @@ from pathlib import Path
 import jwt
 import pytest
 import uvloop
-from tests.edge.test_gate import SECRET
+from tests.edge.access.test_auth import SECRET
 from websockets.sync.client import connect
 
-from edgewise.edge.collector import calm
+from edgewise.edge.access.auth import JwtVerifier
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.gate import JwtVerifier
-from edgewise.edge.server import Edge
-from edgewise.edge.topics import Policy
+from edgewise.edge.server.gc_tuning import tune_collector
+from edgewise.edge.server.server import Edge
+from edgewise.edge.topics.tree import Policy
 from edgewise.wire import codec, frames
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.view import Update, View
 
@@ -35,7 +35,7 @@ SESSIONS = 10_000
 TOPICS, VALUE_BYTES, ROUND_S = 20, 1000, 0.05
 WAIT_S = 60
 UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 
@@ -62,7 +62,7 @@ def serve(pipe, limits):
     async def main():
         edge = Edge(EdgeConfig(verifier=JwtVerifier(SECRET), **limits))
         port = await edge.start()
-        calm()
+        tune_collector()
         stops = Stops()
         pipe.send(port)
         number = 0
@@ -221,8 +221,8 @@ def test_a_principal_gets_its_sessions_and_no_more(served):
         assert edge.sessions()[0] == limit + 1
         assert edge.kib() - before_kib < SESSIONS * 16  # also for those that came and went
         # Some hear instead that the edge is busy.
-        told = int(Code.TOO_MANY_SESSIONS).to_bytes(2, "big")
-        assert any(told in last_words(sock) for sock in socks[-100:])
+        reported = int(ProtocolCode.TOO_MANY_SESSIONS).to_bytes(2, "big")
+        assert any(reported in last_words(sock) for sock in socks[-100:])
 
 
 def test_an_address_gets_its_connections_and_no_more(served):
@@ -237,8 +237,8 @@ def test_an_address_gets_its_connections_and_no_more(served):
         assert edge.sessions()[0] <= limit + 1
         assert edge.kib() - before_kib < limit * 32
         # On a slow machine the first have gone for want of a HELLO when the last come.
-        told = b"too many connections from 127.0.0.1"
-        assert any(told in last_words(sock) for sock in socks[limit:])
+        reported = b"too many connections from 127.0.0.1"
+        assert any(reported in last_words(sock) for sock in socks[limit:])
         witness.sees(int(EdgeConfig().handshake_ms / 1000 / ROUND_S) + 20)
         assert edge.sessions()[0] == 1  # who does not say HELLO goes
 

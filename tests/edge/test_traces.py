@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.conflate import Outbox
-from edgewise.edge.fanout import Fanout
-from edgewise.edge.pace import Budget
-from edgewise.edge.server import Edge
-from edgewise.edge.session import Session
-from edgewise.edge.topics import Policy, TopicTree
+from edgewise.edge.server.server import Edge
+from edgewise.edge.sessions.budget import Budget
+from edgewise.edge.sessions.fanout import Fanout
+from edgewise.edge.sessions.outbox import Outbox
+from edgewise.edge.sessions.session import Session
+from edgewise.edge.topics.tree import Policy, Publication, TopicTree
 from edgewise.wire import codec, frames
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.view import Update, View
@@ -36,8 +36,8 @@ QUEUE_MAX, CONTROL_MAX, TOPICS_MAX = 1024, 256 * 1024, 100
 
 def sent(view, data):
     """What a client makes of the frames of one write."""
-    told = [codec.decode_from_server(frame) for frame in data if frame[0]]  # 0: a dummy answer
-    seen = [view.take(frame) for frame in told]
+    reported = [codec.decode_from_server(frame) for frame in data if frame[0]]  # 0: a dummy answer
+    seen = [view.take(frame) for frame in reported]
     return [(e.path, e.meta.count) for e in seen if isinstance(e, Update)]
 
 
@@ -52,25 +52,23 @@ class Played:
         self.fanout = Fanout(TopicTree(TOPICS_MAX))
         self.outbox = Outbox(QUEUE_MAX, CONTROL_MAX, TOPICS_MAX)
         self.view = View()
-        self.newest, self.came = {}, 0
+        self.newest, self.admit = {}, 0
 
     def line(self, text):
         at, verb, *rest = text.split(" ")
         now_us = int(at)
         if verb == "+":
             path, size = rest
-            self.came += 1
-            value = self.newest[path] = filler(self.came, int(size))
-            self.fanout.publish(
-                path, value, now_us=now_us, offset=self.came, at_us=now_us, policy=BLOB
-            )
+            self.admit += 1
+            value = self.newest[path] = filler(self.admit, int(size))
+            self.fanout.publish(Publication(path, value, self.admit, now_us, policy=BLOB), now_us)
             return ""
         if verb == "b":
             self.outbox.budget = Budget(int(rest[0]), 0, now_us) if int(rest[0]) else None
             self.fanout.subscribe(self.outbox, 1, ("#",))
             return ""
         if verb == "c":
-            self.outbox.say(bytes(int(rest[0])))
+            self.outbox.control.add(bytes(int(rest[0])))
             return ""
         return written(sent(self.view, self.outbox.take(int(rest[0]), now_us)))
 
@@ -88,17 +86,17 @@ def test_a_recorded_edge_played_again_sends_the_same(name):
         asked, _, answer = line.partition(" ->")
         assert played.line(asked) == answer.strip(), asked
         stood_for += sum(int(word.rsplit("*", 1)[1]) for word in answer.split())
-        assert played.outbox.pending <= len(played.newest) + 1
+        assert played.outbox.scheduler.count() <= len(played.newest) + 1
     assert played.outbox.idle
-    assert stood_for <= played.came  # a first sight stands for the state, not for what led to it
+    assert stood_for <= played.admit  # a first sight stands for the state, not for what led to it
     assert {path: played.view.value(path) for path in played.newest} == played.newest
-    assert played.outbox.conflated > played.came / 4  # else the trace shows nothing
+    assert played.outbox.conflated > played.admit / 4  # else the trace shows nothing
 
 
 @contextmanager
 def watched(name, lines):
     """What the queues of an edge take in and give out, written down."""
-    take, say, changed, pace = Outbox.take, Outbox.say, Fanout.changed, Session._set_pace
+    take, say, changed, pace = Outbox.take, Outbox.say, Fanout.changed, Session._retune_budget
     view = View()
 
     def taking(outbox, room, now_us):
@@ -119,26 +117,29 @@ def watched(name, lines):
         lines.append(f"{now_us} + {topic.path} {len(change.value)}")
         changed(fanout, topic, change, now_us)
 
-    Outbox.take, Outbox.say, Fanout.changed, Session._set_pace = taking, saying, changing, pacing
+    Outbox.take, Outbox.say, Fanout.changed, Session._retune_budget = (
+        taking,
+        saying,
+        changing,
+        pacing,
+    )
     try:
         yield
     finally:
-        Outbox.take, Outbox.say, Fanout.changed, Session._set_pace = take, say, changed, pace
+        Outbox.take, Outbox.say, Fanout.changed, Session._retune_budget = take, say, changed, pace
 
 
 async def busy(name):
     """A reader that is slower than what comes."""
     dice = random.Random(7)
     edge = Edge(EdgeConfig(sweep_ms=3_600_000, notsent_lowat=2048, flush_bytes=4096))
-    came = 0
+    admit = 0
 
     def put(path, size):
-        nonlocal came
-        came += 1
+        nonlocal admit
+        admit += 1
         now = edge.now_us()
-        edge.fanout.publish(
-            path, filler(came, size), now_us=now, offset=came, at_us=now, policy=BLOB
-        )
+        edge.fanout.publish(Publication(path, filler(admit, size), admit, now, policy=BLOB), now)
         edge.flush_soon()
 
     port = await edge.start()
@@ -155,7 +156,7 @@ async def busy(name):
     )
     await loop.sock_sendall(
         sock,
-        b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" + said,
     )
     for turn in range(160):

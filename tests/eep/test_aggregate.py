@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from edgewise import eep
-from edgewise.eep.aggregate import sliding_fold
+from edgewise.eep.aggregate import fold_sliding
 
 
 def test_your_own_in_four_lines():
@@ -26,4 +26,4 @@ def test_your_own_in_four_lines():
 def test_a_sliding_fold_equals_folding_each_run(n):
     values = np.array([5, 3, 8, 1, 9, 2, 2, 7, 4, 6], dtype=float)
     wanted = [values[i : i + n].min() for i in range(10 - n + 1)]
-    assert sliding_fold(np.minimum, values, n).tolist() == wanted
+    assert fold_sliding(np.minimum, values, n).tolist() == wanted

@@ -3,7 +3,7 @@ import pytest
 
 from edgewise import eep
 from edgewise.eep import laws
-from edgewise.eep.window import listed
+from edgewise.eep.window import to_list
 
 
 def all_of(window, values):
@@ -75,7 +75,7 @@ def test_a_moment_of_one_event_has_no_spread(name):
     values = [1.0, 2.0, 4.0, 11.0, 21.0, 22.0, 29.0, 31.0]
     found = make().push_many(np.array(values))
     wanted = all_of(make(), values)
-    assert laws.close(listed(found), wanted)
+    assert laws.close(to_list(found), wanted)
 
 
 def test_a_wall_clock_takes_an_array_as_one_moment():

@@ -30,3 +30,12 @@ def test_objects_travel_as_text_and_come_back():
     column = arrow.to_column(values, AttrType.OBJECT)
     assert column.type == "string"
     assert arrow.from_column(column, AttrType.OBJECT) == values
+
+
+def test_keys_of_a_map_are_stored_as_text():
+    values = [{None: 1, True: 2, 5: [{False: 3}]}, {"a": {1.5: None}}]
+    column = arrow.to_column(values, AttrType.OBJECT)
+    assert arrow.from_column(column, AttrType.OBJECT) == [
+        {"null": 1, "true": 2, "5": [{"false": 3}]},
+        {"a": {"1.5": None}},
+    ]

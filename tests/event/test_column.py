@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.event.arrow import to_column
-from edgewise.event.column import Column, arrow_of
+from edgewise.event.column import Column, to_arrow_array
 from edgewise.event.types import AttrType
 
 VALUES = {
@@ -40,7 +40,7 @@ def test_iterated_indexed_sliced_and_taken(made, data):
     places = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=9)) if values else []
     assert list(column.take(np.array(places, dtype=np.int64))) == [values[i] for i in places]
     assert [type(v) for v in column] == [type(v) for v in values]
-    assert arrow_of(column, kind).equals(to_column(values, kind))
+    assert to_arrow_array(column, kind).equals(to_column(values, kind))
 
 
 @given(columns())

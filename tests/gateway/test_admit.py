@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from edgewise.event.arrow import SYSTEM_COUNT, to_arrow
 from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
-from edgewise.gateway.admit import Admission, Limits, admit
-from edgewise.gateway.refusal import Refused
+from edgewise.gateway.admit import Admission, AdmissionLimits, admit
+from edgewise.gateway.refusal import Refusal
 
 JSON, LINES = "application/json", "application/x-ndjson; charset=utf-8"
 AT_US = 1_700_000_000_000_000
@@ -84,7 +84,7 @@ def batches(draw):
 def test_any_valid_batch_comes_out_as_it_went_in(batch):
     schema, rows, ts, body, content_type = batch
     got = admit(body, content_type, schema, AT_US)
-    assert not isinstance(got, Refused), got
+    assert not isinstance(got, Refusal), got
     got.validate(full=True)
     assert got.schema == to_arrow(schema)
     columns = [c.to_pylist() for c in got.columns]
@@ -101,7 +101,7 @@ def test_any_valid_batch_comes_out_as_it_went_in(batch):
 
 def outcome(admission, body, content_type):
     got = admission.admit(body, content_type, AT_US)
-    return got if isinstance(got, Refused) else got.to_pydict()
+    return got if isinstance(got, Refusal) else got.to_pydict()
 
 
 @st.composite
@@ -139,13 +139,13 @@ def mutated(draw):
 @given(mutated())
 def test_any_mutated_body_is_taken_or_refused_with_a_field(sent):
     schema, body, content_type = sent
-    admission = Admission(schema, Limits())
+    admission = Admission(schema, AdmissionLimits())
     quick = outcome(admission, body, content_type)
-    if isinstance(quick, Refused):
+    if isinstance(quick, Refusal):
         assert 400 <= quick.status < 500
         assert quick.problems
         assert all(p.reason for p in quick.problems)
-        msgspec.json.encode(quick.answer())
+        msgspec.json.encode(quick.to_json())
     admission._quick = None
     careful = outcome(admission, body, content_type)
     assert same(quick, careful)
@@ -159,7 +159,7 @@ def same(left, right):
 @given(st.binary(max_size=200), st.sampled_from([JSON, LINES]))
 def test_no_bytes_raise(body, content_type):
     got = admit(body, content_type, LOGIN, AT_US)
-    assert isinstance(got, Refused)
+    assert isinstance(got, Refusal)
     assert 400 <= got.status < 500
 
 
@@ -210,7 +210,7 @@ def event(**changes):
 )
 def test_a_malformed_body_is_refused_by_name(body, status, field, words):
     got = admit(body if isinstance(body, bytes) else body.encode(), JSON, LOGIN, AT_US)
-    assert isinstance(got, Refused)
+    assert isinstance(got, Refusal)
     assert got.status == status
     assert field in {p.field for p in got.problems}
     assert any(words in p.reason for p in got.problems), got.problems
@@ -238,13 +238,13 @@ def test_the_answer_names_each_event_at_fault_and_stops_at_its_limit():
     assert [(p.index, p.field) for p in got.problems] == [(1, "tries"), (3, "at"), (3, "ok")]
     assert got.message.startswith("2 event(s) at fault, nothing was accepted; first: event 1")
     many = admit(b"[" + b",".join([event(ip=0).encode()] * 50) + b"]", JSON, LOGIN, AT_US)
-    assert len(many.problems) == Limits().problems_max
+    assert len(many.problems) == AdmissionLimits().problems_max
     assert many.message.startswith("at least 20 event(s)")
 
 
 def test_more_events_than_the_limit_are_refused():
     body = ("\n".join([event()] * 4)).encode()
-    got = admit(body, LINES, LOGIN, AT_US, Limits(events_max=3))
+    got = admit(body, LINES, LOGIN, AT_US, AdmissionLimits(events_max=3))
     assert (got.status, got.code) == (413, "too_many")
 
 

@@ -1,26 +1,31 @@
 import asyncio
 
 import pytest
-from tests.gateway.amqp_doors import (
+from tests.support.amqp_cases import (
     SCHEMA,
     a_sink_is_confirmed_by_the_broker,
     publish,
     stored,
     the_broker_keeps_what_the_log_does_not_have,
 )
-from tests.gateway.brokers import free_port
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.until import until
+from tests.support.async_until import until
+from tests.support.brokers import free_port
+from tests.support.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
 from edgewise.event.clock import ManualClock
-from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
+from edgewise.gateway.connectors import (
+    check_sink,
+    check_source,
+    load_sink_class,
+    load_source_class,
+)
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 
 
 def source(log, url, queue, **options):
     spec = check_source(SourceSpec("S", "amqp", {"url": url, "queue": queue, **options}))
-    return source_class("amqp")(spec, SCHEMA, log, ManualClock(1000))
+    return load_source_class("amqp")(spec, SCHEMA, log, ManualClock(1000))
 
 
 @pytest.mark.parametrize(
@@ -68,6 +73,6 @@ def test_a_sink_is_confirmed_by_the_broker(rabbit, tmp_path):
     def sink(place, cursor):
         options = {"url": rabbit.url, "exchange": "out", "key": "v.{{v}}"}
         spec = check_sink(SinkSpec("S", "amqp", options))
-        return sink_class("amqp")(spec, SCHEMA, place.reader(), cursor)
+        return load_sink_class("amqp")(spec, SCHEMA, place.reader(), cursor)
 
     a_sink_is_confirmed_by_the_broker(rabbit.url, "q3", sink, tmp_path)

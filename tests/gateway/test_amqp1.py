@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.gateway.amqp_doors import (
+from tests.support.amqp_cases import (
     SCHEMA,
     a_sink_is_confirmed_by_the_broker,
     publish,
@@ -9,21 +9,26 @@ from tests.gateway.amqp_doors import (
     stored,
     the_broker_keeps_what_the_log_does_not_have,
 )
-from tests.gateway.brokers import free_port
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.until import until
+from tests.support.async_until import until
+from tests.support.brokers import free_port
+from tests.support.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
 from edgewise.event.clock import ManualClock
 from edgewise.gateway import amqp1 as module
-from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
+from edgewise.gateway.connectors import (
+    check_sink,
+    check_source,
+    load_sink_class,
+    load_source_class,
+)
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 
 
 def source(log, url, queue, **options):
     given = {"url": url, "address": f"/amq/queue/{queue}", **options}
     spec = check_source(SourceSpec("S", "amqp1", given))
-    return source_class("amqp1")(spec, SCHEMA, log, ManualClock(1000))
+    return load_source_class("amqp1")(spec, SCHEMA, log, ManualClock(1000))
 
 
 @pytest.mark.parametrize(
@@ -90,6 +95,6 @@ def test_a_sink_is_confirmed_by_the_broker(rabbit, tmp_path):
     def sink(place, cursor):
         options = {"url": rabbit.url, "address": "/exchange/out", "subject": "v.{{v}}"}
         spec = check_sink(SinkSpec("S", "amqp1", options))
-        return sink_class("amqp1")(spec, SCHEMA, place.reader(), cursor)
+        return load_sink_class("amqp1")(spec, SCHEMA, place.reader(), cursor)
 
     a_sink_is_confirmed_by_the_broker(rabbit.url, "one-q3", sink, tmp_path)

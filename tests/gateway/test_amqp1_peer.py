@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.gateway.brokers import free_port
+from tests.support.brokers import free_port
 
 from edgewise.errors import SetupError
 
@@ -35,7 +35,7 @@ def test_a_peer_that_found_nobody_leaves_no_thread():
 
 
 def test_a_message_names_its_row():
-    from edgewise.gateway.amqp1_peer import message
+    from edgewise.gateway.amqp1_peer import build_message
 
-    made = message(b"{}", "S/7", "v.1")
+    made = build_message(b"{}", "S/7", "v.1")
     assert (made.id, made.subject, made.durable, bytes(made.body)) == ("S/7", "v.1", True, b"{}")

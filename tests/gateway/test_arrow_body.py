@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import admit
 from edgewise.gateway.arrow_body import CONTENT_TYPE, read_arrow
-from edgewise.gateway.refusal import Refused
+from edgewise.gateway.refusal import Refusal
 
 SCHEMA = Schema.of("S", k="string", v="int", d="double", o="object")
 GOOD = pa.table({"k": ["a", None], "v": [1, 2], "d": [0.5, None], "o": ['{"a":1}', None]})
 
 
-def body_of(table, **options):
+def check_body(table, **options):
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
         out.write_table(table, max_chunksize=1)
@@ -21,12 +21,12 @@ def body_of(table, **options):
 
 def rows_alone():
     """Messages of a stream, without the first."""
-    messages = list(pa.ipc.MessageReader.open_stream(body_of(GOOD)))
+    messages = list(pa.ipc.MessageReader.open_stream(check_body(GOOD)))
     return b"".join(m.serialize().to_pybytes() for m in messages[1:])
 
 
 def test_columns_are_taken_by_name_and_widened_or_narrowed_safely():
-    got = admit(body_of(GOOD.select(["v", "o", "d", "k"])), CONTENT_TYPE, SCHEMA, 5_000_000)
+    got = admit(check_body(GOOD.select(["v", "o", "d", "k"])), CONTENT_TYPE, SCHEMA, 5_000_000)
     assert got.schema.field("v").type == pa.int32()
     assert got.to_pydict() == {
         "_ts": [5000, 5000],
@@ -38,7 +38,7 @@ def test_columns_are_taken_by_name_and_widened_or_narrowed_safely():
 
 def test_event_times_may_come_along():
     timed = GOOD.append_column("_ts", pa.array([7, None], pa.int64()))
-    assert admit(body_of(timed), CONTENT_TYPE, SCHEMA, 9000).column("_ts").to_pylist() == [7, 9]
+    assert admit(check_body(timed), CONTENT_TYPE, SCHEMA, 9000).column("_ts").to_pylist() == [7, 9]
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_event_times_may_come_along():
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(table, field, words):
-    got = admit(body_of(table), CONTENT_TYPE, SCHEMA, 0)
-    assert isinstance(got, Refused)
+    got = admit(check_body(table), CONTENT_TYPE, SCHEMA, 0)
+    assert isinstance(got, Refusal)
     assert (got.status, got.problems[0].field) == (400, field)
     assert words in got.problems[0].reason
 
@@ -65,13 +65,13 @@ def test_what_does_not_fit_is_refused_by_name(table, field, words):
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_compressed_buffers_are_refused_before_they_unpack(codec):
     bomb = pa.table({"k": ["x" * 100_000] * 20})
-    got = read_arrow(body_of(bomb, compression=codec), SCHEMA)
+    got = read_arrow(check_body(bomb, compression=codec), SCHEMA)
     assert "compressed" in got[0].reason
 
 
 def test_text_may_come_as_a_dictionary():
     coded = GOOD.set_column(0, "k", GOOD.column("k").dictionary_encode())
-    got = admit(body_of(coded), CONTENT_TYPE, SCHEMA, 5000)
+    got = admit(check_body(coded), CONTENT_TYPE, SCHEMA, 5000)
     assert got.column("k").to_pylist() == ["a", None]
 
 
@@ -79,7 +79,7 @@ def test_text_may_come_as_a_dictionary():
 def test_a_compressed_dictionary_is_refused_before_it_unpacks(codec):
     few = pa.array([0], pa.int8())
     bomb = pa.table({"k": pa.DictionaryArray.from_arrays(few, pa.array(["x" * 1_000_000]))})
-    got = read_arrow(body_of(bomb, compression=codec), SCHEMA)
+    got = read_arrow(check_body(bomb, compression=codec), SCHEMA)
     assert "compressed" in got[0].reason
 
 
@@ -90,9 +90,9 @@ def test_a_stream_without_its_schema_is_refused():
 
 @given(st.data())
 def test_flipped_and_cut_bytes_never_raise(data):
-    body = bytearray(body_of(GOOD))
+    body = bytearray(check_body(GOOD))
     for _ in range(data.draw(st.integers(1, 5))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(body)))
     got = admit(bytes(body[:cut]), CONTENT_TYPE, SCHEMA, 0)
-    assert not isinstance(got, Refused) or 400 <= got.status < 500
+    assert not isinstance(got, Refusal) or 400 <= got.status < 500

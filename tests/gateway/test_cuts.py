@@ -4,17 +4,22 @@ nothing is twice. The last line of each test is its report."""
 import asyncio
 
 import pytest
-from tests.gateway.amqp_doors import append, publish, queue_of, stored
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.proxy import Wire
-from tests.gateway.until import until
+from tests.support.amqp_cases import append, publish, queue_of, stored
+from tests.support.async_until import until
+from tests.support.memory_log import MemoryLog
+from tests.support.network_proxy import Wire
 
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
+from edgewise.gateway.connectors import (
+    check_sink,
+    check_source,
+    load_sink_class,
+    load_source_class,
+)
 from edgewise.gateway.dedup import DedupWriter
-from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
-from edgewise.gateway.drain import FileCursor
-from edgewise.gateway.spec import Dedup, SinkSpec, SourceSpec
+from edgewise.gateway.sink_reader import FileCursor
+from edgewise.gateway.spec import DedupSpec, SinkSpec, SourceSpec
 from edgewise.log.memory import MemoryLog as Place
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -33,7 +38,7 @@ ENDS = {
 @pytest.mark.parametrize("kind", list(ENDS))
 def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(rabbit, kind):
     log = MemoryLog(SCHEMA)
-    known = DedupWriter(log, Dedup("v", 100_000))
+    known = DedupWriter(log, DedupSpec("v", 100_000))
 
     async def scenario():
         await queue_of(rabbit.url, f"in-{kind}")
@@ -42,7 +47,7 @@ def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(rabbit, ki
         url = rabbit.url.replace(str(rabbit.port), str(wire.port))
         said = {"url": url, "dedup": "v", "delivery": "effectively-once", **ENDS[kind][0]}
         spec = check_source(SourceSpec("S", kind, said))
-        consuming = source_class(kind)(spec, SCHEMA, known, ManualClock(1000))
+        consuming = load_source_class(kind)(spec, SCHEMA, known, ManualClock(1000))
         await consuming.start()
         for cut in range(CUTS):
             first = cut * EACH
@@ -66,7 +71,7 @@ def test_a_source_behind_a_wire_that_is_cut_loses_and_doubles_nothing(rabbit, ki
 def test_a_sink_behind_a_wire_that_is_cut_loses_nothing(rabbit, tmp_path, kind):
     place, log = Place(), MemoryLog(SCHEMA)
     writer = place.writer(SCHEMA)
-    back = DedupWriter(log, Dedup("v", 100_000))
+    back = DedupWriter(log, DedupSpec("v", 100_000))
 
     async def scenario():
         await queue_of(rabbit.url, f"back-{kind}", f"out-{kind}", "v")
@@ -75,11 +80,11 @@ def test_a_sink_behind_a_wire_that_is_cut_loses_nothing(rabbit, tmp_path, kind):
         url = rabbit.url.replace(str(rabbit.port), str(wire.port))
         spec = check_sink(SinkSpec("S", kind, {"url": url, **ENDS[kind][1]}))
         cursor = FileCursor(tmp_path / "cursor")
-        sending = sink_class(kind)(spec, SCHEMA, place.reader(), cursor)
+        sending = load_sink_class(kind)(spec, SCHEMA, place.reader(), cursor)
         await sending.start()
         said = {"url": rabbit.url, "queue": f"back-{kind}"}
         reading = check_source(SourceSpec("S", "amqp", said))
-        consuming = source_class("amqp")(reading, SCHEMA, back, ManualClock(1000))
+        consuming = load_source_class("amqp")(reading, SCHEMA, back, ManualClock(1000))
         await consuming.start()
         for cut in range(CUTS):
             append(writer, *range(cut * EACH, cut * EACH + EACH // 2))

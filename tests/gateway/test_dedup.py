@@ -5,19 +5,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.gateway.memory_log import MemoryLog as Slow
+from tests.support.memory_log import MemoryLog as Slow
 
 from edgewise.errors import LogFull
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway import dedup as module
-from edgewise.gateway.admit import Admission, Admitted, Limits
-from edgewise.gateway.dedup import DedupWriter, Recent, Thinned, last_keys
-from edgewise.gateway.doors import check_source, http_config, source_of
-from edgewise.gateway.feed import Feed
-from edgewise.gateway.intake import Intake
-from edgewise.gateway.spec import BadSpec, Dedup, MapSpec, SourceSpec, dedup_by_stream
+from edgewise.gateway.admit import Admission, AdmissionLimits, AdmittedEvents
+from edgewise.gateway.append_queue import AppendQueue
+from edgewise.gateway.connectors import build_ingest_config, check_source, parse_source
+from edgewise.gateway.dedup import DedupWriter, PartlyAppended, RecentIds, read_last_ids
+from edgewise.gateway.source_writer import SourceWriter
+from edgewise.gateway.spec import BadSpec, DedupSpec, MapSpec, SourceSpec, dedup_by_stream
 from edgewise.log.memory import MemoryLog
 from edgewise.plan.annotations import Annotation
 
@@ -38,7 +38,7 @@ def ids(place):
 
 def opened(place, bound):
     writer = place.writer(SCHEMA)
-    return DedupWriter.open(writer, place.reader(), Dedup("id", bound))
+    return DedupWriter.open(writer, place.reader(), DedupSpec("id", bound))
 
 
 @given(BATCHES, st.integers(1, 10))
@@ -80,7 +80,7 @@ def test_a_restart_forgets_nothing_that_the_log_still_has(first, second, bound, 
 
 @given(st.lists(st.lists(st.integers(), max_size=8)), st.integers(1, 6))
 def test_the_memory_keeps_the_last_ids_and_no_more(batches, bound):
-    recent = Recent(bound)
+    recent = RecentIds(bound)
     came = []
     for batch in batches:
         fresh = [k for k in dict.fromkeys(batch) if k not in recent]
@@ -95,17 +95,17 @@ def test_marks_and_events_without_an_id_fill_no_memory():
     writer = place.writer(SCHEMA)
     writer.append(rows(["a", None]))
     writer.append(record_batch(to_arrow(SCHEMA), [5], [5], [2], [["b"], [None]]))
-    assert last_keys(place.reader(), Dedup("id", 10)) == ["a"]
+    assert read_last_ids(place.reader(), DedupSpec("id", 10)) == ["a"]
 
 
 def test_an_id_on_its_way_holds_back_its_double_until_it_is_durable():
     log = Slow(SCHEMA)
-    writer = DedupWriter(log, Dedup("id", 10))
+    writer = DedupWriter(log, DedupSpec("id", 10))
     log.open.clear()
     answers = []
     first = threading.Thread(target=lambda: answers.append(writer.append(rows(["a"]))))
     first.start()
-    while not writer._coming:
+    while not writer._in_flight:
         first.join(0.01)
     second = threading.Thread(target=lambda: answers.append(writer.append(rows(["b", "a"]))))
     second.start()
@@ -115,12 +115,12 @@ def test_an_id_on_its_way_holds_back_its_double_until_it_is_durable():
     first.join(10)
     second.join(10)
     assert [r["id"] for r in log.rows()] == ["a", "b"]
-    assert isinstance(answers[1], Thinned)
+    assert isinstance(answers[1], PartlyAppended)
 
 
 def test_an_id_whose_append_failed_is_not_known():
     log = Slow(SCHEMA)
-    writer = DedupWriter(log, Dedup("id", 10))
+    writer = DedupWriter(log, DedupSpec("id", 10))
     log.full = True
     with pytest.raises(LogFull):
         writer.append(rows(["a"]))
@@ -142,14 +142,14 @@ def test_a_sequence_is_remembered_where_all_its_events_are_known():
 def test_requests_that_share_an_append_are_told_their_own_offsets():
     place = MemoryLog()
     writer = opened(place, 10)
-    admission = Admission(SCHEMA, Limits())
+    admission = Admission(SCHEMA, AdmissionLimits())
 
     def events(*keys):
-        return Admitted(len(keys), [0] * len(keys), 0, [list(keys), [0] * len(keys)])
+        return AdmittedEvents(len(keys), [0] * len(keys), 0, [list(keys), [0] * len(keys)])
 
     async def scenario():
         with ThreadPoolExecutor(2) as pool:
-            intake = Intake(writer, admission, pool)
+            intake = AppendQueue(writer, admission, pool)
             asked = [events("a"), events("a", "b"), events("b"), events("c", "c", "d")]
             return await asyncio.gather(*(intake.append(e) for e in asked))
 
@@ -165,7 +165,7 @@ def test_doubles_are_counted_and_acknowledged():
     told = []
 
     async def scenario():
-        feed = Feed(spec, SCHEMA, opened(place, 10), ManualClock(1000))
+        feed = SourceWriter(spec, SCHEMA, opened(place, 10), ManualClock(1000))
         for payload in (b"a,1", b"a,1", b"b,2"):
             await feed.offer(payload, lambda: told.append(1))
         await feed.close()
@@ -189,15 +189,15 @@ def test_doubles_are_counted_and_acknowledged():
 def test_ids_that_cannot_be_are_refused_before_anything_starts(options, words, option):
     annotation = Annotation("source", tuple({"type": "http", **options}.items()))
     with pytest.raises(BadSpec, match=words) as bad:
-        source_of("S", annotation, Schema.of("S", id="string", x="double"))
+        parse_source("S", annotation, Schema.of("S", id="string", x="double"))
     assert bad.value.option == option
 
 
 def test_two_sources_of_a_stream_must_agree():
     one = SourceSpec("S", "http", {"dedup": "id", "dedup.bound": "5"})
     other = SourceSpec("S", "mqtt", {"dedup": "id", "dedup.bound": "6"})
-    assert dedup_by_stream([one, one, SourceSpec("T", "http")]) == {"S": Dedup("id", 5)}
-    with pytest.raises(BadSpec, match="say the same in both"):
+    assert dedup_by_stream([one, one, SourceSpec("T", "http")]) == {"S": DedupSpec("id", 5)}
+    with pytest.raises(BadSpec, match="declare the same in both"):
         dedup_by_stream([one, other])
 
 
@@ -211,4 +211,4 @@ def test_with_an_id_at_least_once_becomes_effectively_once():
     with pytest.raises(BadSpec, match="cannot give"):
         check_source(SourceSpec("S", "zeromq", lossy))
     http = SourceSpec("S", "http", {"delivery": "effectively-once", "dedup": "id"})
-    assert http_config([http]).keyed == frozenset(), "the id is the key"
+    assert build_ingest_config([http]).keyed == frozenset(), "the id is the key"

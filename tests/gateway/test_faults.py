@@ -15,12 +15,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.gateway.brokers import free_port, wait_for_port
+from tests.support.brokers import free_port, wait_for_port
+from tests.support.program import until
 
-from edgewise.log.segment import SegmentReader
+from edgewise.log.segment_reader import SegmentReader
 
 ROOT = Path(__file__).parents[2]
 KILLS = 10
+WAIT_S = 30
 PRODUCERS = 3
 BATCH = 5
 
@@ -34,7 +36,7 @@ class Node:
     def start(self):
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.gateway.ingest_child", self._directory, str(self.port)],
+            [sys.executable, "-m", "tests.support.ingest_child", self._directory, str(self.port)],
             env=environment,
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
@@ -97,10 +99,11 @@ def test_a_node_killed_at_random_moments_loses_and_doubles_nothing(tmp_path):
         time.sleep(chance.uniform(0.05, 0.6))
         node.kill()
         node.start()
-    time.sleep(0.3)
+    before = [sender.acknowledged for sender in senders]
+    until(lambda: all(s.acknowledged > b for s, b in zip(senders, before, strict=True)), WAIT_S)
     stop.set()
     for sender in senders:
-        sender.join(30)
+        sender.join(WAIT_S)
     node.kill()
     reader = SegmentReader.open(tmp_path / "log")
     rows = [r for b in reader.read(0, reader.head().offset) for r in b.rows.to_pylist()]

@@ -1,18 +1,19 @@
 import asyncio
 import json
+import os
 from contextlib import asynccontextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.until import until
+from tests.support.async_until import until
+from tests.support.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway import file as module
-from edgewise.gateway.doors import check_source, source_class
+from edgewise.gateway.connectors import check_source, load_source_class
 from edgewise.gateway.spec import BadSpec, MapSpec, SourceSpec
 
 SCHEMA = Schema.of("S", k="string", v="int")
@@ -20,7 +21,7 @@ SCHEMA = Schema.of("S", k="string", v="int")
 
 def source(log, path, mapping=MapSpec(), **options):  # noqa: B008
     spec = check_source(SourceSpec("S", "file", {"path": str(path), **options}, mapping))
-    return source_class("file")(spec, SCHEMA, log, ManualClock(1000))
+    return load_source_class("file")(spec, SCHEMA, log, ManualClock(1000))
 
 
 def read_all(log, path, mapping=MapSpec(), **options):  # noqa: B008
@@ -88,7 +89,7 @@ def test_text_lines_are_one_event_each(tmp_path):
         spec = check_source(
             SourceSpec("S", "file", {"path": str(path), "follow": "false"}, MapSpec("text"))
         )
-        reading = source_class("file")(spec, schema, log, ManualClock())
+        reading = load_source_class("file")(spec, schema, log, ManualClock())
         await reading.start()
         await reading.finished()
         await reading.stop()
@@ -126,7 +127,7 @@ def test_a_growing_file_is_followed_and_a_restart_takes_no_line_twice(tmp_path):
             path.write_text(lines(4))
             await until(lambda: stored(log) == [1, 2, 3, 4])
             path.write_text("")
-            await until(lambda: not reading._tails)
+            await until(lambda: not reading._open_files)
             path.write_text(lines(5))
             await until(lambda: stored(log)[-1] == 5)
 
@@ -161,7 +162,7 @@ def test_from_end_takes_only_what_comes_later(tmp_path):
     async def scenario():
         options = {"from": "end"}
         async with followed(log, path, **options) as reading:
-            await until(lambda: reading._tails)
+            await until(lambda: reading._open_files)
             with path.open("a") as file:
                 file.write(lines(2))
             await until(lambda: stored(log))
@@ -180,3 +181,59 @@ def test_what_cannot_work_is_said(tmp_path):
         source(log, "x", MapSpec("binary", {"layout": "<4si"}))
     with pytest.raises(BadSpec, match="needs the option 'path'"):
         check_source(SourceSpec("S", "file"))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "line"),
+    [
+        (MapSpec("xml"), "<event><k>a</k><v>{}</v></event>"),
+        (MapSpec("keyvalue"), '{{"k": "a", "v": {}}}'),
+        (MapSpec("text"), 'k:"a", v:{}'),
+        (MapSpec("text", {"regex.a": r"(\w+) (\d+)"}, {"k": "A[1]", "v": "A[2]"}), "a {}"),
+    ],
+)
+def test_a_line_is_a_payload_of_every_other_mapping(tmp_path, mapping, line):
+    log = MemoryLog(SCHEMA)
+    path = tmp_path / "a.txt"
+    path.write_text("".join(line.format(v) + "\n" for v in range(3)) + "bad\n" + line.format(3))
+    stats = read_all(log, path, mapping)
+    assert stored(log) == [0, 1, 2, 3]
+    assert stats.refused_total == 1
+
+
+def test_a_whole_file_is_one_payload_and_is_read_once(tmp_path):
+    log = MemoryLog(SCHEMA)
+    one = "<events>\n <event>\n <k>a</k>\n <v>{}</v>\n </event>\n</events>"
+    for number in range(3):
+        (tmp_path / f"{number}.xml").write_text(one.format(number))
+    (tmp_path / "3.xml").write_text("bad")
+    stats = read_all(log, tmp_path / "*.xml", MapSpec("xml"), format="whole")
+    assert stored(log) == [0, 1, 2]
+    assert stats.refused_total == 1
+    (tmp_path / "4.xml").write_text(one.format(4))
+    read_all(log, tmp_path / "*.xml", MapSpec("xml"), format="whole")
+    assert stored(log) == [0, 1, 2, 4]
+
+
+def test_a_whole_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BODY_BYTES_MAX", 10)
+    log = MemoryLog(SCHEMA)
+    (tmp_path / "a.json").write_text('{"k": "a",\n "v": 1}')
+    stats = read_all(log, tmp_path / "*.json", format="whole")
+    assert (stored(log), stats.refused_total) == ([], 1)
+
+
+def test_a_whole_file_that_is_still_written_waits(tmp_path):
+    log = MemoryLog(SCHEMA)
+    path = tmp_path / "a.json"
+    path.write_text('{"k": "a",\n "v": 1}')
+    written = path.stat().st_mtime
+    os.utime(path, (written + 1000, written + 1000))  # however slow this test is
+
+    async def scenario():
+        async with followed(log, path, format="whole") as reading:
+            assert await reading._read_next(str(path)) is False
+            os.utime(path, (written - 1000, written - 1000))
+            await until(lambda: stored(log) == [1])
+
+    asyncio.run(scenario())

@@ -1,13 +1,13 @@
 import asyncio
 
 import pytest
-from tests.gateway.until import until
+from tests.support.async_until import until
 
 from edgewise.errors import SetupError
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.schema import Schema
-from edgewise.gateway.doors import check_sink, sink_class
-from edgewise.gateway.drain import FileCursor
+from edgewise.gateway.connectors import check_sink, load_sink_class
+from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.spec import BadSpec, MapSpec, SinkSpec
 from edgewise.log.memory import MemoryLog
 
@@ -33,12 +33,12 @@ def run(place, path, size, mapping=MapSpec()):  # noqa: B008
 
     async def scenario():
         cursor = FileCursor(path.with_name("unused"))
-        sink = sink_class("file")(spec, SCHEMA, place.reader(), cursor)
+        sink = load_sink_class("file")(spec, SCHEMA, place.reader(), cursor)
         await sink.start()
         await until(lambda: len(path.read_bytes().splitlines()) == size)
-        await until(sink._position._place.exists)
+        await until(sink._cursor._position_file.exists)
         head = place.offset
-        await until(lambda: sink._position._place.read_text().startswith(f"{head} "))
+        await until(lambda: sink._cursor._position_file.read_text().startswith(f"{head} "))
         await sink.stop()
 
     asyncio.run(scenario())
@@ -77,12 +77,12 @@ def test_a_file_that_became_shorter_is_said(place, tmp_path):
     append(place, 1)
     run(place, path, 1)
     path.write_text("")
-    with pytest.raises(SetupError, match="it was changed"):
+    with pytest.raises(SetupError, match="another program changed it"):
         run(place, path, 1)
 
 
 def test_what_cannot_work_is_refused(place, tmp_path):
     with pytest.raises(BadSpec, match="is no file"):
         check_sink(SinkSpec("S", "file", {"path": "dir/"}))
-    with pytest.raises(BadSpec, match="one of: json, csv, text; not as binary"):
+    with pytest.raises(BadSpec, match="one of: json, csv, text, xml, keyvalue; not as binary"):
         run(place, tmp_path / "x", 1, MapSpec("binary", {"layout": "<4si"}))

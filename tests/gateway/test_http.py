@@ -1,4 +1,4 @@
-"""The door over real sockets, with the standard library's client on the other side."""
+"""The ingest endpoints over real sockets, with the standard library's client on the other side."""
 
 import asyncio
 import gzip
@@ -11,36 +11,36 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from tests.edge.test_server import certificate
-from tests.gateway.loop_thread import LoopThread
-from tests.gateway.memory_log import MemoryLog
+from tests.support.certificate import certificate
+from tests.support.loop_thread import LoopThread
+from tests.support.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import Limits
-from edgewise.gateway.http import HttpConfig, HttpDoor
+from edgewise.gateway.admit import AdmissionLimits
+from edgewise.gateway.http import IngestConfig, IngestServer
 from edgewise.gateway.spec import MapSpec
-from edgewise.gateway.tokens import not_permitted, unknown_caller
+from edgewise.gateway.tokens import refuse_caller, refuse_stream
 
 LOGIN = Schema.of("login_stream", ip="string", tries="int")
 EVENT = {"ip": "10.0.0.1", "tries": 1}
 
 
 class Open:
-    """A door on a loop of its own thread, and a client."""
+    """A endpoint on a loop of its own thread, and a client."""
 
     def __init__(self, **config):
         self.log = MemoryLog(LOGIN)
         self.clock = ManualClock(1_000_000)
-        self.door = HttpDoor({"login_stream": self.log}, self.clock, HttpConfig(**config))
+        self.server = IngestServer({"login_stream": self.log}, self.clock, IngestConfig(**config))
         self.loop = LoopThread()
         self.call = self.loop.call
-        self.port = self.call(self.door.start())
+        self.port = self.call(self.server.start())
 
     def close(self):
         self.log.open.set()
-        self.call(self.door.stop())
+        self.call(self.server.stop())
         self.loop.close()
 
     @contextmanager
@@ -64,85 +64,87 @@ class Open:
 
 @pytest.fixture
 def opened():
-    doors = []
+    endpoints = []
 
     def make(**config):
-        doors.append(Open(**config))
-        return doors[-1]
+        endpoints.append(Open(**config))
+        return endpoints[-1]
 
     yield make
-    for door in doors:
-        door.close()
+    for endpoint in endpoints:
+        endpoint.close()
 
 
 def test_events_are_answered_with_their_offsets(opened):
-    door = opened()
-    assert door.post(json.dumps(EVENT))[1] == {"accepted": 1, "first": 0, "end": 1}
+    endpoint = opened()
+    assert endpoint.post(json.dumps(EVENT))[1] == {"accepted": 1, "first": 0, "end": 1}
     two = json.dumps([{"ts": 5, "data": EVENT}, {"ts": 6, "data": ["b", None]}])
-    assert door.post(two)[1] == {"accepted": 2, "first": 1, "end": 3}
+    assert endpoint.post(two)[1] == {"accepted": 2, "first": 1, "end": 3}
     lines = "\n".join([json.dumps(EVENT)] * 3)
-    answer, got = door.post(lines, content_type="application/x-ndjson")
+    answer, got = endpoint.post(lines, content_type="application/x-ndjson")
     assert (answer.status, got) == (200, {"accepted": 3, "first": 3, "end": 6})
-    rows = door.log.rows()
+    rows = endpoint.log.rows()
     assert rows[0] == {"_ts": 1000, "_at": 1_000_000, "_kind": 0, "ip": "10.0.0.1", "tries": 1}
     assert [r["_ts"] for r in rows] == [1000, 5, 6, 1000, 1000, 1000]
     assert [r["_at"] for r in rows] == list(range(1_000_000, 1_000_006))
-    assert door.door.stats.accepted_total == 6
+    assert endpoint.server.stats.accepted_total == 6
 
 
 def test_a_bad_event_refuses_the_request_and_says_which(opened):
-    door = opened()
-    answer, got = door.post(json.dumps([EVENT, {"ip": "a", "tries": "x"}]))
+    endpoint = opened()
+    answer, got = endpoint.post(json.dumps([EVENT, {"ip": "a", "tries": "x"}]))
     assert answer.status == 400
     assert got["accepted"] == 0
     assert got["problems"] == [
         {"event": 1, "field": "tries", "reason": "expected int, got a string"}
     ]
-    assert door.log.rows() == []
-    assert door.door.stats.refused == {("login_stream", "invalid"): 1}
+    assert endpoint.log.rows() == []
+    assert endpoint.server.stats.refused == {("login_stream", "invalid"): 1}
 
 
 def test_a_request_that_is_sent_again_gets_its_first_answer(opened):
-    door = opened()
-    first = door.post(json.dumps(EVENT), idempotency_key="sensor/1")[1]
+    endpoint = opened()
+    first = endpoint.post(json.dumps(EVENT), idempotency_key="sensor/1")[1]
     assert first == {"accepted": 1, "first": 0, "end": 1}
-    again = door.post(json.dumps(EVENT), idempotency_key="sensor/1")[1]
+    again = endpoint.post(json.dumps(EVENT), idempotency_key="sensor/1")[1]
     assert again == {"accepted": 1, "first": 0, "end": 1, "duplicate": True}
-    door.post(json.dumps(EVENT), idempotency_key="one-request")
-    assert door.post(json.dumps(EVENT), idempotency_key="one-request")[1]["duplicate"]
-    assert len(door.log.rows()) == 2
-    assert door.door.stats.duplicates["login_stream"] == 2
-    answer, got = door.post(json.dumps(EVENT), idempotency_key="/1")
+    endpoint.post(json.dumps(EVENT), idempotency_key="one-request")
+    assert endpoint.post(json.dumps(EVENT), idempotency_key="one-request")[1]["duplicate"]
+    assert len(endpoint.log.rows()) == 2
+    assert endpoint.server.stats.duplicates["login_stream"] == 2
+    answer, got = endpoint.post(json.dumps(EVENT), idempotency_key="/1")
     assert (answer.status, got["problems"][0]["field"]) == (400, "Idempotency-Key")
 
 
 def test_a_stream_that_is_delivered_effectively_once_asks_for_a_key(opened):
-    door = opened(keyed=frozenset({"login_stream"}))
-    answer, got = door.post(json.dumps(EVENT))
+    endpoint = opened(keyed=frozenset({"login_stream"}))
+    answer, got = endpoint.post(json.dumps(EVENT))
     assert (answer.status, got["problems"][0]["field"]) == (400, "Idempotency-Key")
-    assert door.post(json.dumps(EVENT), idempotency_key="a/1")[0].status == 200
+    assert endpoint.post(json.dumps(EVENT), idempotency_key="a/1")[0].status == 200
 
 
 def test_an_address_with_a_mapping_reads_bodies_its_way(opened):
-    door = opened(paths={"/csv": "login_stream"}, maps={"/csv": MapSpec("csv")})
-    answer, got = door.post("10.0.0.1,5\n10.0.0.2,\n", path="/csv", content_type="text/csv")
+    endpoint = opened(paths={"/csv": "login_stream"}, maps={"/csv": MapSpec("csv")})
+    answer, got = endpoint.post("10.0.0.1,5\n10.0.0.2,\n", path="/csv", content_type="text/csv")
     assert (answer.status, got["accepted"]) == (200, 2)
-    assert [r["tries"] for r in door.log.rows()] == [5, None]
-    answer, got = door.post("a,b\n", path="/csv", content_type="text/csv")
+    assert [r["tries"] for r in endpoint.log.rows()] == [5, None]
+    answer, got = endpoint.post("a,b\n", path="/csv", content_type="text/csv")
     assert (answer.status, got["problems"][0]["field"]) == (400, "tries")
-    answer, got = door.post("a,1", path="/csv", content_type="text/plain", origin="http://evil")
+    answer, got = endpoint.post(
+        "a,1", path="/csv", content_type="text/plain", origin="http://evil"
+    )
     assert (answer.status, got["problems"][0]["field"]) == (403, "Origin")
 
 
 def test_gzip_bodies_are_taken_within_the_limit(opened):
-    door = opened(limits=Limits(body_bytes_max=10_000))
+    endpoint = opened(limits=AdmissionLimits(body_bytes_max=10_000))
     packed = gzip.compress(json.dumps([EVENT] * 50).encode())
-    assert door.post(packed, content_encoding="gzip")[1]["accepted"] == 50
-    bomb, got = door.post(gzip.compress(bytes(1_000_000)), content_encoding="gzip")
+    assert endpoint.post(packed, content_encoding="gzip")[1]["accepted"] == 50
+    bomb, got = endpoint.post(gzip.compress(bytes(1_000_000)), content_encoding="gzip")
     assert (bomb.status, got["problems"][0]["field"]) == (413, "body")
-    torn, _ = door.post(packed[:-4], content_encoding="gzip")
+    torn, _ = endpoint.post(packed[:-4], content_encoding="gzip")
     assert torn.status == 400
-    other, _ = door.post(packed, content_encoding="br")
+    other, _ = endpoint.post(packed, content_encoding="br")
     assert other.status == 415
 
 
@@ -171,32 +173,32 @@ def test_other_methods_and_paths_are_refused(opened, method, path, status):
 
 
 def test_the_pages_for_people_and_machines(opened):
-    door = opened(paths={"/logins": "login_stream"})
-    door.post(json.dumps(EVENT), path="/logins")
-    assert door.request("GET", "/healthz")[1] == {"status": "ok"}
+    endpoint = opened(paths={"/logins": "login_stream"})
+    endpoint.post(json.dumps(EVENT), path="/logins")
+    assert endpoint.request("GET", "/healthz")[1] == {"status": "ok"}
     attributes = [{"name": "ip", "type": "string"}, {"name": "tries", "type": "int"}]
-    assert door.request("GET", "/streams")[1] == {
+    assert endpoint.request("GET", "/streams")[1] == {
         "streams": [{"stream": "login_stream", "attributes": attributes}]
     }
-    with door.client() as client:
+    with endpoint.client() as client:
         client.request("GET", "/metrics")
         text = client.getresponse().read().decode()
-    assert 'edgewise_gateway_events_total{door="http",stream="login_stream"} 1' in text
+    assert 'edgewise_gateway_events_total{connector="http",stream="login_stream"} 1' in text
 
 
 def test_a_body_of_ten_megabytes_gets_413_that_the_sender_can_read(opened):
-    door = opened()
-    answer, got = door.post(b"x" * 10_000_000)
+    endpoint = opened()
+    answer, got = endpoint.post(b"x" * 10_000_000)
     assert answer.status == 413
     assert "8388608 bytes" in got["message"]
     chunks = (b"x" * 100_000 for _ in range(100))
-    assert door.post(chunks)[0].status == 413
-    assert door.door.stats.bytes_in_flight == 0
+    assert endpoint.post(chunks)[0].status == 413
+    assert endpoint.server.stats.bytes_in_flight == 0
 
 
 def test_an_endless_body_is_refused_before_it_is_read(opened):
-    door = opened()
-    with socket.create_connection(("127.0.0.1", door.port), timeout=10) as raw:
+    endpoint = opened()
+    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=10) as raw:
         raw.sendall(
             b"POST /streams/login_stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
             b"Content-Length: 99999999999\r\n\r\n"
@@ -206,36 +208,36 @@ def test_an_endless_body_is_refused_before_it_is_read(opened):
 
 def test_too_many_bytes_in_flight_get_429_and_later_ones_are_taken(opened):
     body = json.dumps([EVENT] * 10)
-    door = opened(in_flight_bytes_max=len(body) + 10)
-    door.log.open.clear()
+    endpoint = opened(in_flight_bytes_max=len(body) + 10)
+    endpoint.log.open.clear()
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(door.post, body)
-        while not door.door.stats.bytes_in_flight:
+        first = pool.submit(endpoint.post, body)
+        while not endpoint.server.stats.bytes_in_flight:
             time.sleep(0.001)
-        answer, got = door.post(body)
+        answer, got = endpoint.post(body)
         assert (answer.status, answer.getheader("retry-after"), got["error"]) == (429, "1", "busy")
-        door.log.open.set()
+        endpoint.log.open.set()
         assert first.result()[0].status == 200
-    assert door.post(body)[0].status == 200
-    assert len(door.log.rows()) == 20
+    assert endpoint.post(body)[0].status == 200
+    assert len(endpoint.log.rows()) == 20
 
 
 def test_a_full_disk_answers_503_and_ingest_goes_on_when_there_is_room(opened):
-    door = opened()
-    assert door.post(json.dumps(EVENT))[0].status == 200
-    door.log.full = True
-    answer, got = door.post(json.dumps(EVENT))
+    endpoint = opened()
+    assert endpoint.post(json.dumps(EVENT))[0].status == 200
+    endpoint.log.full = True
+    answer, got = endpoint.post(json.dumps(EVENT))
     assert (answer.status, answer.getheader("retry-after"), got["error"]) == (503, "5", "full")
     assert "0 bytes left on /data" in got["message"]
-    door.log.full = False
-    assert door.post(json.dumps(EVENT))[1] == {"accepted": 1, "first": 1, "end": 2}
+    endpoint.log.full = False
+    assert endpoint.post(json.dumps(EVENT))[1] == {"accepted": 1, "first": 1, "end": 2}
 
 
 def test_many_clients_lose_nothing_and_share_appends(opened):
-    door = opened()
+    endpoint = opened()
 
     def send(client_number):
-        with door.client() as client:
+        with endpoint.client() as client:
             for i in range(25):
                 event = {"ip": str(client_number), "tries": i}
                 client.request(
@@ -248,7 +250,7 @@ def test_many_clients_lose_nothing_and_share_appends(opened):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(send, range(8)))
-    rows = door.log.rows()
+    rows = endpoint.log.rows()
     assert len(rows) == 200
     for number in range(8):
         assert [r["tries"] for r in rows if r["ip"] == str(number)] == list(range(25))
@@ -257,75 +259,88 @@ def test_many_clients_lose_nothing_and_share_appends(opened):
 
 
 def test_a_body_that_never_comes_is_given_up(opened):
-    door = opened(body_timeout_s=0.05)
-    with socket.create_connection(("127.0.0.1", door.port), timeout=10) as raw:
+    endpoint = opened(body_timeout_s=0.05)
+    with socket.create_connection(("127.0.0.1", endpoint.port), timeout=10) as raw:
         raw.sendall(b"POST /streams/login_stream HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
         assert raw.recv(12) == b"HTTP/1.1 408"
 
 
 def test_the_door_closes_within_two_seconds_whatever_the_clients_do(opened):
-    door = opened()
-    with door.client() as idle, door.client() as half:
+    endpoint = opened()
+    with endpoint.client() as idle, endpoint.client() as half:
         idle.request("GET", "/healthz")
         idle.getresponse().read()
         half.putrequest("POST", "/streams/login_stream")
         half.putheader("Content-Length", "100")
         half.endheaders(b"[")
         began = time.monotonic()
-        door.call(door.door.stop())
+        endpoint.call(endpoint.server.stop())
         assert time.monotonic() - began < 2
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", door.port), timeout=1)
+            socket.create_connection(("127.0.0.1", endpoint.port), timeout=1)
 
 
 def test_a_taken_port_is_a_sentence(opened):
-    door = opened()
-    other = HttpDoor({}, ManualClock())
+    endpoint = opened()
+    other = IngestServer({}, ManualClock())
     with pytest.raises(SetupError, match="choose another port"):
-        door.call(other.start(port=door.port))
-    door.call(other.stop())
+        endpoint.call(other.start(port=endpoint.port))
+    endpoint.call(other.stop())
 
 
-def authority(token, stream):
+def authorizer(token, stream):
     if token != "good":
-        return unknown_caller("a token is needed")
-    return None if stream in {"", "login_stream"} else not_permitted("not yours")
+        return refuse_caller("a token is needed")
+    return None if stream in {"", "login_stream"} else refuse_stream("not yours")
 
 
 def test_a_door_with_an_authority_takes_nothing_from_strangers(opened):
-    door = opened(authority=authority, paths={"/logins": "login_stream"})
+    endpoint = opened(authorizer=authorizer, paths={"/logins": "login_stream"})
     for path in ("/streams/login_stream", "/logins"):
-        answer, got = door.post(json.dumps(EVENT), path)
+        answer, got = endpoint.post(json.dumps(EVENT), path)
         assert (answer.status, got["error"]) == (401, "unauthenticated")
         assert answer.getheader("WWW-Authenticate") == "Bearer"
-        answer, got = door.post(json.dumps(EVENT), path, authorization="Bearer bad")
+        answer, got = endpoint.post(json.dumps(EVENT), path, authorization="Bearer bad")
         assert answer.status == 401
-        assert door.post(json.dumps(EVENT), path, authorization="Bearer good")[0].status == 200
-    assert door.post("{}", "/streams/other", authorization="Bearer good")[0].status == 403
+        assert endpoint.post(json.dumps(EVENT), path, authorization="Bearer good")[0].status == 200
+    assert endpoint.post("{}", "/streams/other", authorization="Bearer good")[0].status == 403
     for path in ("/streams", "/metrics", "/openapi.json", "/nowhere"):
-        assert door.request("GET", path)[0].status == 401
-    assert door.request("GET", "/streams", authorization="Bearer good")[0].status == 200
-    assert door.request("GET", "/healthz")[0].status == 200
-    assert len(door.log.rows()) == 2
+        assert endpoint.request("GET", path)[0].status == 401
+    assert endpoint.request("GET", "/streams", authorization="Bearer good")[0].status == 200
+    assert endpoint.request("GET", "/healthz")[0].status == 200
+    assert len(endpoint.log.rows()) == 2
 
 
 def test_the_door_speaks_tls(opened, tmp_path):
     tls = certificate(tmp_path)
-    door = opened(tls=tls)
+    endpoint = opened(tls=tls)
     trust = ssl.create_default_context(cafile=tls[0])
     trust.check_hostname = False
-    client = http.client.HTTPSConnection("127.0.0.1", door.port, timeout=10, context=trust)
+    client = http.client.HTTPSConnection("127.0.0.1", endpoint.port, timeout=10, context=trust)
     client.request(
         "POST", "/streams/login_stream", json.dumps(EVENT), {"Content-Type": "application/json"}
     )
     assert json.loads(client.getresponse().read())["accepted"] == 1
     client.close()
     with pytest.raises((OSError, http.client.HTTPException)):
-        door.post(json.dumps(EVENT))
+        endpoint.post(json.dumps(EVENT))
 
 
 def test_a_certificate_that_is_none_is_said(tmp_path):
     (tmp_path / "cert").write_text("no certificate")
-    door = HttpDoor({}, ManualClock(0), HttpConfig(tls=(tmp_path / "cert", tmp_path / "cert")))
-    with pytest.raises(SetupError, match="cannot speak TLS"):
-        asyncio.run(door.start())
+    server = IngestServer(
+        {}, ManualClock(0), IngestConfig(tls=(tmp_path / "cert", tmp_path / "cert"))
+    )
+    with pytest.raises(SetupError, match="cannot use TLS"):
+        asyncio.run(server.start())
+
+
+@pytest.mark.parametrize("path", ["/streams/login_stream", "/streams", "/metrics", "/healthz"])
+def test_a_foreign_host_equal_to_its_origin_is_refused(opened, path):
+    endpoint = opened(admits_host=lambda host: host.startswith("127.0.0.1"))
+    foreign = {"host": "evil.example", "origin": "http://evil.example"}
+    method = "POST" if path.endswith("login_stream") else "GET"
+    body = json.dumps(EVENT) if method == "POST" else None
+    answer, _ = endpoint.request(method, path, body, content_type="application/json", **foreign)
+    assert answer.status == 403
+    assert endpoint.log.rows() == []

@@ -1,17 +1,22 @@
 import asyncio
 
 import pytest
-from tests.gateway.brokers import free_port
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.until import until
+from tests.support.async_until import until
+from tests.support.brokers import free_port
+from tests.support.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway import kafka as module
-from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
-from edgewise.gateway.drain import FileCursor
+from edgewise.gateway.connectors import (
+    check_sink,
+    check_source,
+    load_sink_class,
+    load_source_class,
+)
+from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 from edgewise.log.memory import MemoryLog as Place
 
@@ -25,12 +30,12 @@ def broker(kafka_broker):
 
 def source(log, servers, topic, **options):
     spec = check_source(SourceSpec("S", "kafka", {"servers": servers, "topic": topic, **options}))
-    return source_class("kafka")(spec, SCHEMA, log, ManualClock(1000))
+    return load_source_class("kafka")(spec, SCHEMA, log, ManualClock(1000))
 
 
 def sink(place, servers, topic, cursor, **options):
     spec = check_sink(SinkSpec("S", "kafka", {"servers": servers, "topic": topic, **options}))
-    return sink_class("kafka")(spec, SCHEMA, place.reader(), cursor)
+    return load_sink_class("kafka")(spec, SCHEMA, place.reader(), cursor)
 
 
 def stored(log):
@@ -168,3 +173,21 @@ def test_a_broker_that_stops_and_starts_again_loses_and_doubles_nothing(
     asyncio.run(scenario())
     assert stored(log) == list(range(40))
     print("faults: 1 broker stopped and started, kafka; rows checked: 40")
+
+
+@pytest.mark.integration
+def test_a_source_reads_several_topics(broker):
+    log = MemoryLog(SCHEMA)
+    for topic, value in (("several-a", 1), ("several-b", 2)):
+        make_topic(broker.address, topic)
+        publish(broker.address, topic, value)
+
+    async def scenario():
+        reading = source(log, broker.address, "several-a, several-b")
+        await reading.start()
+        await until(lambda: sorted(stored(log)) == [1, 2])
+        await reading.stop()
+        with pytest.raises(SetupError, match="has no topic 'several-c'"):
+            await source(log, broker.address, "several-a,several-c").start()
+
+    asyncio.run(scenario())

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import Admission, Limits
-from edgewise.gateway.mappers import MAPPERS, mapper_of
-from edgewise.gateway.refusal import Refused
+from edgewise.gateway.admit import Admission, AdmissionLimits
+from edgewise.gateway.mappers import MAPPERS, build_mapper
+from edgewise.gateway.refusal import Refusal
 from edgewise.gateway.spec import BadSpec, MapSpec
 
 SCHEMA = Schema.of("S", k="string", n="int", d="double", ok="bool")
@@ -34,15 +34,22 @@ SPECS = {
     "binary": MapSpec("binary", {"layout": "<4sid?"}),
     "places": MapSpec("binary", {"layout": "<?xd4sHi"}, {"k": "2", "n": "4", "d": "1", "ok": "0"}),
     "avro": MapSpec("avro", {"schema": AVRO}, {"k": "key"}),
+    "enclosed": MapSpec("json", {"enclosing.element": "$.a.rows"}),
+    "lenient": MapSpec("json", {"fail.on.missing.attribute": "false"}),
+    "strict": MapSpec("json", {"fail.on.missing.attribute": "true"}, {"k": "a.k"}),
+    "keyvalue": MapSpec("keyvalue", {}, {"k": "key"}),
+    "passed": MapSpec("passThrough"),
+    "xml": MapSpec("xml"),
+    "pairs": MapSpec("text"),
 }
 
 
 def read(spec, payload, schema=SCHEMA):
-    return mapper_of(spec, Admission(schema, Limits())).read(payload, 5000)
+    return build_mapper(spec, Admission(schema, AdmissionLimits())).read(payload, 5000)
 
 
 def rows(got):
-    assert not isinstance(got, Refused), got
+    assert not isinstance(got, Refusal), got
     return list(zip(*got.values, strict=True))
 
 
@@ -102,7 +109,7 @@ def test_payloads_become_events(spec, payload, expected):
 )
 def test_what_does_not_fit_names_its_field(spec, payload, field):
     got = read(SPECS[spec], payload)
-    assert isinstance(got, Refused)
+    assert isinstance(got, Refusal)
     assert got.problems[0].field == field
 
 
@@ -113,8 +120,8 @@ def test_text_fills_the_one_string_attribute():
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        (MapSpec("xml"), "no mapping of type 'xml'"),
-        (MapSpec("text"), "fills one string attribute"),
+        (MapSpec("yaml"), "no mapping of type 'yaml'"),
+        (MapSpec("text", {"regex": ""}), "fills one string attribute"),
         (MapSpec("text", {"regex": "("}), "regex: "),
         (MapSpec("text", {"regex": "(?P<k>.)"}), r"no group \(\?P<n>"),
         (MapSpec("csv", {"delimiter": "ab"}), "one character"),
@@ -124,7 +131,7 @@ def test_text_fills_the_one_string_attribute():
         (MapSpec("binary"), "one value for each"),
         (MapSpec("binary", {"layout": "<i"}), "one value for each"),
         (MapSpec("binary", {"layout": "%"}), "layout '%'"),
-        (MapSpec("binary", {"layout": "<ii"}, {"k": "2"}), "a place for 'k', 0 to 1"),
+        (MapSpec("binary", {"layout": "<ii"}, {"k": "2"}), "a position for 'k', 0 to 1"),
         (MapSpec("text", {"regex": "."}, {"k": "0"}), "name the groups"),
         (MapSpec("avro"), "needs schema"),
         (MapSpec("avro", {"schema": "{"}), "cannot be read"),
@@ -132,14 +139,49 @@ def test_text_fills_the_one_string_attribute():
 )
 def test_a_mapping_that_cannot_work_is_refused_at_once(spec, words):
     with pytest.raises(BadSpec, match=words):
-        mapper_of(spec, Admission(SCHEMA, Limits()))
+        build_mapper(spec, Admission(SCHEMA, AdmissionLimits()))
 
 
 @given(st.sampled_from(sorted(SPECS)), st.binary(max_size=60) | st.text().map(str.encode))
 def test_no_payload_raises(spec, payload):
     got = read(SPECS[spec], payload)
-    assert not isinstance(got, Refused) or got.problems[0].reason
+    assert not isinstance(got, Refusal) or got.problems[0].reason
 
 
 def test_every_type_of_the_language_has_a_mapper():
-    assert set(MAPPERS) == {"json", "csv", "text", "binary", "avro"}
+    assert set(MAPPERS) == {
+        "json",
+        "csv",
+        "text",
+        "binary",
+        "avro",
+        "keyvalue",
+        "passThrough",
+        "xml",
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "payload", "expected"),
+    [
+        ("json", b'{"event": {"k": "a", "n": 1, "d": 2.5, "ok": true}}', [("a", 1, 2.5, True)]),
+        ("json", b'[{"event": {"k": "a", "n": 1, "d": 2, "ok": null}}]', [("a", 1, 2.0, None)]),
+        ("enclosed", b'{"a": {"rows": [{"k": "a", "n": 1}, {"event": {"n": 2}}]}}',
+            [("a", 1, None, None), (None, 2, None, None)]),
+        ("lenient", b'{"event": {"k": "a"}}', [("a", None, None, None)]),
+        ("keyvalue", b'{"key": "a", "n": 1, "other": 5}', [("a", 1, None, None)]),
+        ("passed", b'{"ts": 7, "data": ["a", 1, 2, null]}', [("a", 1, 2.0, None)]),
+    ],
+)  # fmt: skip
+def test_forms_of_siddhi_are_read(spec, payload, expected):
+    assert rows(read(SPECS[spec], payload)) == expected
+
+
+def test_an_event_without_an_attribute_is_refused_where_the_mapping_says_so():
+    got = read(SPECS["strict"], b'{"a": {"k": "x"}, "n": 1, "ok": true}')
+    assert [(p.field, p.reason) for p in got.problems] == [("d", "missing")]
+
+
+def test_an_attribute_called_event_is_no_envelope():
+    schema = Schema.of("S", event="object")
+    assert rows(read(MapSpec("json"), b'{"event": {"k": 1}}', schema)) == [('{"k":1}',)]

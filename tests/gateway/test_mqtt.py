@@ -4,17 +4,22 @@ import threading
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.gateway.brokers import free_port, mosquitto, tls_listener
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.proxy import Wire
-from tests.gateway.until import until
+from tests.support.async_until import until
+from tests.support.brokers import free_port, mosquitto, tls_listener
+from tests.support.memory_log import MemoryLog
+from tests.support.network_proxy import Wire
 
 from edgewise.errors import SetupError
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
-from edgewise.gateway.drain import FileCursor
+from edgewise.gateway.connectors import (
+    check_sink,
+    check_source,
+    load_sink_class,
+    load_source_class,
+)
+from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 from edgewise.log.memory import MemoryLog as Place
 
@@ -24,7 +29,7 @@ SCHEMA = Schema.of("S", v="int")
 def source(log, url, **options):
     options = {k.replace("_", "."): v for k, v in options.items()}
     spec = check_source(SourceSpec("S", "mqtt", {"url": url, "topic": "s/#", **options}))
-    return source_class("mqtt")(spec, SCHEMA, log, ManualClock(1000))
+    return load_source_class("mqtt")(spec, SCHEMA, log, ManualClock(1000))
 
 
 def stored(log):
@@ -240,7 +245,7 @@ def test_a_sink_publishes_each_row_to_its_topic(tmp_path):
         url = f"mqtt://127.0.0.1:{broker.port}"
         spec = check_sink(SinkSpec("S", "mqtt", {"url": url, "topic": "out/{{v}}"}))
         cursor = FileCursor(tmp_path / "cursor")
-        sending = sink_class("mqtt")(spec, SCHEMA, place.reader(), cursor)
+        sending = load_sink_class("mqtt")(spec, SCHEMA, place.reader(), cursor)
         await sending.start()
         writer.append(record_batch(to_arrow(SCHEMA), [0] * 2, [0] * 2, [0] * 2, [[5, 6]]))
         await until(lambda: len(peer.got) == 2)

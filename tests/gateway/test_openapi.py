@@ -1,8 +1,8 @@
 import json
 
 from edgewise.event.schema import Schema
-from edgewise.gateway.admit import FRAMINGS, Limits
-from edgewise.gateway.openapi import openapi
+from edgewise.gateway.admit import FRAMINGS, AdmissionLimits
+from edgewise.gateway.openapi import build_openapi
 from edgewise.gateway.spec import MapSpec
 
 STREAMS = {
@@ -21,7 +21,7 @@ def references(node):
 
 
 def test_every_reference_leads_somewhere():
-    document = json.loads(json.dumps(openapi(STREAMS, Limits())))
+    document = json.loads(json.dumps(build_openapi(STREAMS, AdmissionLimits())))
     found = list(references(document))
     assert found
     for reference in found:
@@ -31,14 +31,14 @@ def test_every_reference_leads_somewhere():
 
 
 def test_each_stream_has_a_call_that_takes_every_supported_type():
-    document = openapi(STREAMS, Limits())
+    document = build_openapi(STREAMS, AdmissionLimits())
     post = document["paths"]["/streams/login"]["post"]
     assert set(post["requestBody"]["content"]) == set(FRAMINGS)
     assert {"200", "400", "413", "429", "503"} <= set(post["responses"])
 
 
 def test_the_attributes_are_described_as_they_are_checked():
-    schemas = openapi(STREAMS, Limits())["components"]["schemas"]
+    schemas = build_openapi(STREAMS, AdmissionLimits())["components"]["schemas"]
     plain, envelope = schemas["stream.login"]["oneOf"]
     assert plain["required"] == ["ip", "n", "o"]
     assert plain["properties"]["n"]["maximum"] == 2**31 - 1
@@ -48,7 +48,9 @@ def test_the_attributes_are_described_as_they_are_checked():
 
 def test_further_addresses_are_described_with_what_they_take():
     csv = {"/csv/in": MapSpec("csv")}
-    document = openapi(STREAMS, Limits(), {"/logins": "login", "/csv/in": "login"}, csv)
+    document = build_openapi(
+        STREAMS, AdmissionLimits(), {"/logins": "login", "/csv/in": "login"}, csv
+    )
     posts = {path: document["paths"][path]["post"] for path in ("/logins", "/csv/in")}
     assert set(posts["/logins"]["requestBody"]["content"]) == set(FRAMINGS)
     assert set(posts["/csv/in"]["requestBody"]["content"]) == {"*/*"}

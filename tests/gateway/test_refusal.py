@@ -1,16 +1,16 @@
-from edgewise.gateway.examine import Fault
-from edgewise.gateway.refusal import Refused, refused_body
+from edgewise.gateway.json_body import Fault
+from edgewise.gateway.refusal import Refusal, refuse_request
 
 
 def test_a_body_at_fault_has_no_event():
-    refused = refused_body(400, "malformed", "not JSON")
+    refused = refuse_request(400, "malformed", "not JSON")
     assert (refused.status, refused.code, refused.message) == (400, "malformed", "body: not JSON")
-    assert refused.answer()["problems"] == [{"field": "body", "reason": "not JSON"}]
+    assert refused.to_json()["problems"] == [{"field": "body", "reason": "not JSON"}]
 
 
 def test_the_answer_names_the_events_at_fault_and_that_nothing_was_taken():
-    refused = Refused(400, "invalid", "no", (Fault(2, "v", "missing"),))
-    assert refused.answer() == {
+    refused = Refusal(400, "invalid", "no", (Fault(2, "v", "missing"),))
+    assert refused.to_json() == {
         "error": "invalid",
         "message": "no",
         "accepted": 0,

@@ -1,6 +1,6 @@
 import pytest
 
-from edgewise.gateway.tokens import not_permitted, token_of, unknown_caller
+from edgewise.gateway.tokens import read_token, refuse_caller, refuse_stream
 
 
 def scope(kind="http", query=b"", **headers):
@@ -21,9 +21,9 @@ def scope(kind="http", query=b"", **headers):
     ],
 )
 def test_a_token_is_found_where_it_may_be(asked, token):
-    assert token_of(asked) == token
+    assert read_token(asked) == token
 
 
 def test_a_refusal_says_how_to_come_back():
-    assert unknown_caller("no").headers == ((b"www-authenticate", b"Bearer"),)
-    assert (unknown_caller("no").status, not_permitted("no").status) == (401, 403)
+    assert refuse_caller("no").headers == ((b"www-authenticate", b"Bearer"),)
+    assert (refuse_caller("no").status, refuse_stream("no").status) == (401, 403)

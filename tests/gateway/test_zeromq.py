@@ -5,15 +5,20 @@ import asyncio
 import pytest
 import zmq
 import zmq.asyncio
-from tests.gateway.memory_log import MemoryLog
-from tests.gateway.until import until
+from tests.support.async_until import until
+from tests.support.memory_log import MemoryLog
 
 from edgewise.errors import SetupError
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.doors import check_sink, check_source, sink_class, source_class
-from edgewise.gateway.drain import FileCursor
+from edgewise.gateway.connectors import (
+    check_sink,
+    check_source,
+    load_sink_class,
+    load_source_class,
+)
+from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.spec import BadSpec, MapSpec, SinkSpec, SourceSpec
 from edgewise.log.memory import MemoryLog as Place
 
@@ -22,7 +27,7 @@ SCHEMA = Schema.of("S", v="int")
 
 def source(log, **options):
     spec = check_source(SourceSpec("S", "zeromq", options))
-    return source_class("zeromq")(spec, SCHEMA, log, ManualClock(1000))
+    return load_source_class("zeromq")(spec, SCHEMA, log, ManualClock(1000))
 
 
 def stored(log):
@@ -75,7 +80,7 @@ def test_a_sink_pushes_the_rows_of_a_log(tmp_path):
     spec = check_sink(SinkSpec("S", "zeromq", {"url": url, "socket": "push"}, MapSpec("text")))
 
     async def scenario():
-        pushing = sink_class("zeromq")(
+        pushing = load_sink_class("zeromq")(
             spec, SCHEMA, place.reader(), FileCursor(tmp_path / "cursor")
         )
         await pushing.start()

@@ -1,11 +1,13 @@
 """Failover as golden text. Commands:
 
 nodes N checkpoint=E:O      N nodes in STANDBY, clock at 0
+start n1                    a new node in INITIAL; its first tick boots it
 win-lease n1 epoch=7        n1 won; every node that can hear learns of the epoch
 sees n1 epoch=7             n1 learns who holds the lease
-gone n1                     the lease tells n1 that its epoch is over
-caught-up n1 / refused n1   n1's node has replayed / has refused its unfinished writes
-drain n1 / die n1 / restart n1
+gone n1                     the lease says that the epoch of n1 is over
+done n1 ORDER               the node of n1 has carried out an order
+stop n1 / hand-over n1      for good / take part again after 1000 ms
+die n1 / restart n1
 deaf n1 / hears n1          n1 misses (gets again) what others do, and its renewals
 write n1                    n1 appends to the log, which knows the highest epoch
 tick MS                     time passes in steps of 100 ms; a holder that can hear is confirmed
@@ -19,9 +21,9 @@ from tests.golden import scripts
 
 from edgewise.errors import RecoveryError
 from edgewise.event.position import Position
-from edgewise.event.repeat import Repeat
+from edgewise.event.repeat_level import RepeatLevel
 from edgewise.ha import election as el
-from edgewise.ha.fsm import Role
+from edgewise.ha.fsm import Role, RoleOrder
 from edgewise.ha.recovery import Found, parse_recovery, plan_recovery, why_not
 
 TICK_MS = 100
@@ -53,8 +55,19 @@ class Scenario:
         self.nodes = {f"n{i + 1}": self.fresh() for i in range(int(count))}
         self.do_roles()
 
-    def fresh(self):
+    def initial(self):
         return el.Election(el.ElectionConfig(attempt_ms=200, renew_ms=500, ttl_ms=2000))
+
+    def fresh(self):
+        node = self.initial()
+        node.tick(self.now_ms)
+        node.step(el.OrderDone(RoleOrder.BOOT, 0))
+        node.step(el.OrderDone(RoleOrder.SYNC, 0))
+        return node
+
+    def do_start(self, name):
+        self.nodes[name] = self.initial()
+        self.do_roles()
 
     def do_roles(self):
         self.lines.append(", ".join(f"{n} {e.role.name}" for n, e in self.nodes.items()))
@@ -73,14 +86,15 @@ class Scenario:
     def do_gone(self, name):
         self.feed(name, el.LeaseGone(self.nodes[name].epoch), say=True)
 
-    def do_caught_up(self, name):
-        self.feed(name, el.CaughtUp(self.nodes[name].epoch), say=True)
+    def do_done(self, name, order):
+        done = el.OrderDone(RoleOrder[order.upper()], self.nodes[name].epoch)
+        self.feed(name, done, say=True)
 
-    def do_refused(self, name):
-        self.feed(name, el.WritesRefused(self.nodes[name].epoch), say=True)
+    def do_stop(self, name):
+        self.feed(name, el.StopRequest(), say=True)
 
-    def do_drain(self, name):
-        self.feed(name, el.Drain(), say=True)
+    def do_hand_over(self, name):
+        self.feed(name, el.StopRequest(rejoin_ms=1000), say=True)
 
     def do_die(self, name):
         before = self.nodes.pop(name)
@@ -127,7 +141,7 @@ class Scenario:
             self.lines.append(f"error: {error}")
 
     def do_declare(self, kind, _, repeat):
-        self.lines.append(why_not(parse_recovery(kind), Repeat[repeat.upper()]) or "yes")
+        self.lines.append(why_not(parse_recovery(kind), RepeatLevel[repeat.upper()]) or "yes")
 
     def feed(self, name, message, *, say=False):
         node = self.nodes[name]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from edgewise.errors import RecoveryError
 from edgewise.event.position import Position
-from edgewise.event.repeat import Repeat
+from edgewise.event.repeat_level import RepeatLevel
 from edgewise.ha.recovery import (
     STATEMENTS,
     Found,
@@ -62,10 +62,10 @@ def test_every_kind_has_its_statement():
     assert set(STATEMENTS) == set(Recovery)
 
 
-@pytest.mark.parametrize("repeat", Repeat)
+@pytest.mark.parametrize("repeat", RepeatLevel)
 def test_only_precise_asks_something_of_the_query(repeat):
     assert why_not(Recovery.GAP, repeat) == why_not(Recovery.ROLLBACK, repeat) == ""
-    assert bool(why_not(Recovery.PRECISE, repeat)) == (repeat is Repeat.ARBITRARY)
+    assert bool(why_not(Recovery.PRECISE, repeat)) == (repeat is RepeatLevel.ARBITRARY)
 
 
 def test_a_word_that_is_no_kind_is_answered_with_the_kinds():

@@ -1,7 +1,7 @@
 """What integration tests may ask for: a browser, and processes that leave nothing behind."""
 
 import pytest
-from tests.integration.browser import Browser
+from tests.support.browser import Browser
 
 
 @pytest.fixture(scope="session")

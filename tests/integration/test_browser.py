@@ -4,7 +4,7 @@ import socket
 from urllib.parse import quote
 
 import pytest
-from tests.integration.browser import PageError
+from tests.support.browser import PageError
 
 pytestmark = pytest.mark.integration
 PNG = b"\x89PNG\r\n\x1a\n"

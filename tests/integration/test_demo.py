@@ -4,8 +4,8 @@ import os
 import signal
 
 import pytest
-from tests.integration.program import ROOT, Program
-from tests.integration.sleeper import asleep
+from tests.support.program import ROOT, Program
+from tests.support.stalled_client import asleep
 
 pytestmark = [pytest.mark.integration, pytest.mark.spark, pytest.mark.timeout(420)]
 

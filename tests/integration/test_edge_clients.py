@@ -6,14 +6,13 @@ import time
 from http import HTTPStatus
 
 import pytest
-from tests.integration.pipe import Pipe
-from tests.integration.program import ROOT
+from tests.support.program import ROOT
+from tests.support.slow_link import Pipe
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.puts import Publication
-from edgewise.edge.server import Edge
-from edgewise.edge.topics import Policy
-from edgewise.edge.transports.http import problem
+from edgewise.edge.server.server import Edge
+from edgewise.edge.topics.tree import Policy, Publication
+from edgewise.edge.transports.http import problem_response
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -34,12 +33,12 @@ class Blocked(Edge):
 
     def upgrade_refused(self, headers):
         if "upgrade" in headers:
-            return problem(HTTPStatus.BAD_GATEWAY, "no WebSockets here")
+            return problem_response(HTTPStatus.BAD_GATEWAY, "no WebSockets here")
         return None
 
     def request(self, connection, request):
         if request.path == "/sse" and not self.streams:
-            connection.respond(problem(HTTPStatus.BAD_GATEWAY, "no streams here"))
+            connection.respond(problem_response(HTTPStatus.BAD_GATEWAY, "no streams here"))
         else:
             super().request(connection, request)
 

@@ -9,17 +9,17 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.edge.test_server import certificate
 from tests.integration.test_edge_walk import APP, WAIT_S, awaited, until, updates
-from tests.node.nodes import NodeProcess
+from tests.support.certificate import certificate
+from tests.support.node_process import NodeProcess
 
 from edgewise.client.aio import connect
+from edgewise.edge.access.auth import JwtVerifier
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.gate import JwtVerifier
-from edgewise.edge.server import Edge
+from edgewise.edge.server.server import Edge
 from edgewise.errors import ProtocolError
-from edgewise.node.hands import tail
-from edgewise.wire.codes import Code
+from edgewise.node.commands.publish_tail import tail
+from edgewise.wire.codes import ProtocolCode
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -63,7 +63,7 @@ def test_a_token_opens_what_it_says_and_no_more(tmp_path, algorithm):
             for work in (client.publish("shut/a", {}), client.request("double/x", 1)):
                 with pytest.raises(ProtocolError) as refused:
                     await work
-                assert refused.value.code == Code.FORBIDDEN
+                assert refused.value.code == ProtocolCode.FORBIDDEN
         asked = []
 
         def renewed():
@@ -75,7 +75,7 @@ def test_a_token_opens_what_it_says_and_no_more(tmp_path, algorithm):
             await until(lambda: len(asked) > 1 and client.state == "open")
         async with connect(url, token=mine[:-4] + "AAAA") as client:
             await client.settled()
-            assert client.error.code == Code.UNAUTHENTICATED
+            assert client.error.code == ProtocolCode.UNAUTHENTICATED
         await edge.stop()
 
     awaited(scenario)
@@ -106,7 +106,7 @@ def test_a_house_with_a_key_and_a_certificate(tmp_path):
                 await client.opened.wait()
                 revoked.write_text("p\n")
                 await until(lambda: client.state == "closed")
-                assert client.error.code == Code.UNAUTHENTICATED
+                assert client.error.code == ProtocolCode.UNAUTHENTICATED
             revoked.write_text("")
 
         awaited(scenario)

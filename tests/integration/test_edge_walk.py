@@ -13,13 +13,13 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.integration.pipe import Pipe
-from tests.node.nodes import NodeProcess, post, topic
+from tests.support.node_process import NodeProcess, post, topic
+from tests.support.slow_link import Pipe
 
 from edgewise.client.aio import connect
 from edgewise.client.sync import connect as connect_in_threads
 from edgewise.errors import ProtocolError
-from edgewise.node.hands import tail
+from edgewise.node.commands.publish_tail import tail
 from edgewise.wire import codec, frames
 from edgewise.wire.frames import How
 from edgewise.wire.view import Removed, Staled, Update
@@ -49,7 +49,7 @@ from S select k, note insert into B;
 from S select k, v insert into E;
 """
 ANSWERS = """
-from edgewise.edge.answers import answers
+from edgewise.edge.server.answers import answers
 
 @answers("double/+")
 async def double(caller, path, body):
@@ -269,7 +269,7 @@ def rss_kib(pid):
 
 
 UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 

@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.integration.program import Program, until
-from tests.integration.test_takeover import START_S_MAX, request
+from tests.integration.test_takeover import START_S_MAX
+from tests.support.program import Program, request, until
 
-from edgewise.log.segment import SegmentReader
-from edgewise.node.layout import Layout
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.node.data_dir import DataDirectory
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -70,7 +70,7 @@ def test_a_full_disk_stops_ingest_and_loses_nothing_acknowledged(tmp_path):
         until(lambda: request("POST", ingest, events(number))[0] == 200, START_S_MAX)
         acknowledged.append(number)
 
-        with closing(SegmentReader.open(Layout(inside).log("S"))) as reader:
+        with closing(SegmentReader.open(DataDirectory(inside).log_directory("S"))) as reader:
             kept = [
                 n
                 for batch in reader.read(reader.earliest(), reader.head().offset)

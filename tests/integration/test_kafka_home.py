@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from tests.integration.program import Program, until
-from tests.integration.test_takeover import request
+from tests.support.program import Program, request, until
 
-from edgewise.log.places import open_reader
+from edgewise.log.locations import open_reader
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -54,8 +53,8 @@ def test_events_go_from_the_door_through_kafka_to_the_edge(kafka_broker, tmp_pat
         with Program.start(*arguments, home=tmp_path / "home") as program:
             door = program.wait_for_line(r"(http://\S+/streams/S)", START_S_MAX).group(1)
             edge = program.wait_for_line(r"edge +(http://\S+:\d+)/", START_S_MAX).group(1)
-            program.wait_for_line(f"S lives in {prefix}-S", 1)
-            program.wait_for_line(f"O lives in {out}", 1)
+            program.wait_for_line(f"S is in {prefix}-S", 1)
+            program.wait_for_line(f"O is in {out}", 1)
             for _ in range(5):
                 post(door, 10)
                 sent += 10

@@ -6,12 +6,12 @@ import time
 
 import pytest
 import uvloop
-from tests.integration.program import ROOT
-from tests.integration.sleeper import asleep
+from tests.support.program import ROOT
+from tests.support.stalled_client import asleep
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.puts import Publication
-from edgewise.edge.server import Edge
+from edgewise.edge.server.server import Edge
+from edgewise.edge.topics.tree import Publication
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 

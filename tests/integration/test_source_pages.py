@@ -1,4 +1,4 @@
-"""The examples of docs/sources as a person runs them, each against the real other side.
+"""The examples of docs/how-to/connect as a person runs them, each against the real other side.
 
 The stream that comes in goes out by the page's own sink; only addresses are put in place.
 """
@@ -26,19 +26,24 @@ import pytest
 import zmq
 from confluent_kafka import Consumer, Producer
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.gateway.brokers import free_port, mosquitto, tls_listener
-from tests.integration.program import ROOT, Program, until
+from tests.support.brokers import free_port, mosquitto, tls_listener
+from tests.support.program import ROOT, Program, until
 from websockets.sync.client import connect
 
-from edgewise.gateway.logs import EdgewiseHandler
+from edgewise.gateway.logging_handler import EdgewiseHandler
 
 TOPIC = aio_pika.ExchangeType.TOPIC
 WAIT_S = 60
-PAGES = ROOT / "docs" / "sources"
+DOCS = ROOT / "docs"
+PAGES = {
+    "maps": DOCS / "reference" / "payloads.md",
+    "own": DOCS / "how-to" / "extend" / "source-or-sink-plugin.md",
+}
 
 
 def example(page, number=0, language="sql"):
-    text = (PAGES / f"{page}.md").read_text()
+    path = PAGES.get(page, DOCS / "how-to" / "connect" / f"{page}.md")
+    text = path.read_text()
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)[number]
 
 

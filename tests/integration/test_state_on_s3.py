@@ -4,22 +4,22 @@ import random
 import re
 
 import pytest
-from tests.engines.home_laws import (
+from tests.spark.test_crash import APPS, MASTER, Crash
+from tests.support.random_batches import family_case, in_driver, plain
+from tests.support.s3_server import BUCKET, S3Server
+from tests.support.storage_laws import (
     LAST,
     PART,
     versions_are_kept_and_compacted,
     what_was_written_is_read_listed_and_removed,
 )
-from tests.engines.spark.slices import family_case, in_driver, plain
-from tests.engines.spark.test_crash import APPS, MASTER, Crash
-from tests.integration.s3 import BUCKET, S3Server
 
 from edgewise import cli
-from edgewise.engines.homes import home
-from edgewise.engines.state import StateStore
+from edgewise.engines.state.storage import open_storage
+from edgewise.engines.state.store import StateStore
 from edgewise.errors import StateError
 from edgewise.lang import compile_app
-from edgewise.node.replay import replay
+from edgewise.node.commands.replay import replay
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -33,13 +33,13 @@ def s3(tmp_path_factory):
 
 @pytest.mark.integration
 def test_files_are_whole_listed_replaced_and_removed(s3):
-    what_was_written_is_read_listed_and_removed(home(s3.uri("files")))
+    what_was_written_is_read_listed_and_removed(open_storage(s3.uri("files")))
 
 
 @pytest.mark.integration
 def test_versions_are_kept_compacted_and_a_torn_one_is_refused(s3):
     store = versions_are_kept_and_compacted(s3.uri("versions"))
-    store.home.write(f"{LAST}.delta", store.home.read(f"{LAST}.delta")[:-1])
+    store.storage.write(f"{LAST}.delta", store.storage.read(f"{LAST}.delta")[:-1])
     with pytest.raises(StateError, match=f"s3:{BUCKET}/versions/{PART}/{LAST}.delta is torn"):
         StateStore(s3.uri("versions"), PART).load(LAST)
 

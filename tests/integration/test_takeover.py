@@ -1,18 +1,16 @@
 """Two nodes on one data directory: kill -9 the one that serves, the other has every event once."""
 
-import http.client
 import json
 import os
 import signal
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from tests.integration.program import Program, command_of, until
+from tests.support.program import Program, command_of, request, until
 
-from edgewise.log.segment import SegmentReader
-from edgewise.node.layout import Layout
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.node.data_dir import DataDirectory
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -48,20 +46,8 @@ class Node:
         return json.loads(body)["total"] if status == 200 else 0
 
 
-def request(method: str, url: str, body: bytes | None = None) -> tuple[int, bytes]:
-    address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
-    try:
-        headers = {"Content-Type": "application/json"} if body is not None else {}
-        connection.request(method, address.path, body, headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
-
-
-def totals_in_the_log(layout: Layout) -> list[int]:
-    reader = SegmentReader.open(layout.log("O"))
+def totals_in_the_log(layout: DataDirectory) -> list[int]:
+    reader = SegmentReader.open(layout.log_directory("O"))
     try:
         batches = reader.read(reader.earliest(), reader.head().offset)
         return [n for batch in batches for n in batch.rows.column("total").to_pylist()]
@@ -70,7 +56,9 @@ def totals_in_the_log(layout: Layout) -> list[int]:
 
 
 def engine_of(program: Program) -> int:
-    return next(pid for pid in program.alive() if "edgewise.node.engine" in command_of(pid))
+    return next(
+        pid for pid in program.alive() if "edgewise.node.processes.engine" in command_of(pid)
+    )
 
 
 def is_stopped(pid: int) -> bool:
@@ -111,7 +99,7 @@ def test_the_standby_takes_over_with_every_event_once(tmp_path, its_engine):
         first.all_gone_after_s(30)
         second.ctrl_c()
         second.all_gone_after_s(10)
-    totals = [n for n in totals_in_the_log(Layout(data)) if n is not None]
+    totals = [n for n in totals_in_the_log(DataDirectory(data)) if n is not None]
     assert totals == list(range(1, 4 * BATCH + 1))
 
 

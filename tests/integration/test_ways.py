@@ -5,12 +5,11 @@ import json
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
-from tests.gateway.brokers import mosquitto
-from tests.integration.program import Program, until
-from tests.integration.test_takeover import request
+from tests.support.brokers import mosquitto
+from tests.support.program import Program, request, until
 
-from edgewise.log.segment import SegmentReader
-from edgewise.node.layout import Layout
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.node.data_dir import DataDirectory
 
 APP = """
 @source(type='mqtt', url='mqtt://127.0.0.1:{port}', topic='in/+')
@@ -31,7 +30,7 @@ define stream O (v int);
 from S select v insert into O;
 """
 WAIT_S = 60
-AGAIN = b'duplicates_total{door="mqtt to S",stream="S"} 40'
+AGAIN = b'duplicates_total{connector="mqtt to S",stream="S"} 40'
 
 
 @pytest.mark.integration
@@ -75,7 +74,7 @@ def test_an_event_sent_again_by_any_way_after_a_restart_is_in_the_log_once(tmp_p
         for life in range(2):
             with Program.start(*arguments, home=tmp_path / "home") as program:
                 door = program.wait_for_line(r"(http://\S+/streams/S)", WAIT_S).group(1)
-                program.wait_for_line(rf"S by id: {20 * life} ids of the log known", WAIT_S)
+                program.wait_for_line(rf"S by id: {20 * life} ids read from its log", WAIT_S)
                 program.wait_for_line(r"source +mqtt to S", WAIT_S)
                 for event in (*events, *events):
                     peer.publish("in/a", event, 1).wait_for_publish(10)
@@ -90,7 +89,7 @@ def test_an_event_sent_again_by_any_way_after_a_restart_is_in_the_log_once(tmp_p
                 program.all_gone_after_s(WAIT_S)
         peer.disconnect()
         peer.loop_stop()
-    reader = SegmentReader.open(Layout(data).log("S"))
+    reader = SegmentReader.open(DataDirectory(data).log_directory("S"))
     rows = [r for b in reader.read(0, reader.head().offset) for r in b.rows.to_pylist()]
     reader.close()
     assert sorted(r["v"] for r in rows if r["id"]) == list(range(20))

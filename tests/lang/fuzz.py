@@ -11,7 +11,7 @@ import string
 import sys
 import time
 
-from tests.lang.megabytes import SHAPES, megabyte
+from tests.support.large_texts import SHAPES, megabyte
 
 from edgewise.errors import AppError
 from edgewise.lang import compile_app, compile_query, format_app

@@ -10,7 +10,8 @@ from tests.golden import scripts
 
 from edgewise.errors import AppError
 from edgewise.event.schema import Schema
-from edgewise.lang import compile_app
+from edgewise.lang import compile_app, compile_query
+from edgewise.plan.declare import function
 from edgewise.plan.functions import FUNCTIONS, NUMBER, same, scalar
 
 LOGINS = """
@@ -148,3 +149,12 @@ def test_checking_an_app_loads_neither_arrow_nor_spark():
     code += "('pyarrow', 'pyspark')])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_functions_are_a_table_or_what_is_added_to_it():
+    twice = function("my:twice", "number", returns="same")(lambda x: 2 * x)
+    text = "define stream S (v int); from S select my:twice(v) as w insert into O;"
+    for functions in ([twice], (f for f in [twice]), FUNCTIONS.with_(twice)):
+        assert compile_app(text, functions=functions).app.queries
+    app = compile_app("define table T (v int); define stream S (v int); from S insert into T;").app
+    assert compile_query("from T select my:twice(v) as w", app, functions=[twice]).select

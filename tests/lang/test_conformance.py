@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from tests.lang.conformance import cases, problem, problems
-from tests.lang.gaps import ACCEPTED, UNPLANNED
+from tests.support.conformance_cases import cases, problem, problems
+from tests.support.conformance_gaps import ACCEPTED, UNPLANNED
 
 pytestmark = pytest.mark.skipif(not cases("siddhi_cases"), reason="no conformance set here")
 

@@ -1,4 +1,4 @@
-"""docs/language.md: every example runs, every message is what the compiler prints."""
+"""docs/reference/language.md: every example runs, every message is what the compiler prints."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from tests.lang.test_compiler import run
 
-from edgewise.engines.embedded import Embedded
+from edgewise.engines.embedded import InMemoryEngine
 from edgewise.event.types import AttrType
 from edgewise.lang import compile_app, format_app
 from edgewise.plan.explain import explain_text
+from edgewise.plan.exprs import Const, Field
 from edgewise.plan.functions import FUNCTIONS
+from edgewise.plan.processors import PROCESSORS
 from edgewise.plan.windows import WINDOWS
 
 VALUES = {
@@ -22,7 +24,7 @@ VALUES = {
     AttrType.BOOL: True,
     AttrType.OBJECT: None,
 }
-PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "language.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -42,7 +44,7 @@ def test_every_app_compiles_or_says_what_the_page_says(place):
 
 def play(app):
     """An app that compiles also runs: some events of every input, then time passes."""
-    engine = Embedded(app, start=0)
+    engine = InMemoryEngine(app, start=0)
     for moment in range(1, 4):
         for stream in app.inputs:
             kinds = [a.type for a in stream.schema.attributes]
@@ -59,7 +61,7 @@ def test_every_program_runs(place, capsys):
 
 def test_the_first_two_forms_are_one_plan(capsys):
     place = next(
-        n for n, (_, text) in enumerate(BLOCKS) if "lang.fluent import col, count" in text
+        n for n, (_, text) in enumerate(BLOCKS) if "from edgewise import col, count" in text
     )
     space = {}
     exec(BLOCKS[place][1], space)
@@ -101,7 +103,22 @@ def functions():
     return "\n".join(rows)
 
 
+def processors():
+    rows = ["| processor | adds |", "|---|---|"]
+    for row in PROCESSORS:
+        shape = row.overloads[-1]
+        kinds_of = [min(types, key=lambda t: t.value) for types in shape]
+        args = (*(Field(kind, "s", "a") for kind in kinds_of[:-1]), Const(kinds_of[-1], 1))
+        args = args if "K" in row.name else tuple(Field(kind, "s", "a") for kind in kinds_of)
+        added = ", ".join(f"`{a.name}`" for a in row.adds(args)) or "nothing"
+        rows.append(f"| `{row.usage.removeprefix('write ')}` | {added} |")
+    return "\n".join(rows)
+
+
 def signature(function):
+    if function.shapes:
+        shapes = (", ".join(map(kinds, shape)) for shape in function.shapes)
+        return "` `".join(f"{function.name}({shape})" for shape in shapes)
     args = [kinds(types) for types in function.takes]
     least = len(args) - function.optional
     shown = ", ".join(args[:least] + [f"[{a}]" for a in args[least:]])
@@ -121,3 +138,4 @@ def kinds(types):
 def test_the_tables_are_those_of_the_compiler(generated_block):
     generated_block(PAGE, "windows", windows())
     generated_block(PAGE, "functions", functions())
+    generated_block(PAGE, "processors", processors())

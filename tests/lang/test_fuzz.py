@@ -4,7 +4,7 @@ import random
 
 import pytest
 from tests.lang.fuzz import INPUTS, MAKERS, SECONDS_PER_MB_MAX, feed, run
-from tests.lang.megabytes import SHAPES, megabyte
+from tests.support.large_texts import SHAPES, megabyte
 
 
 def test_a_thousand_inputs_are_plans_or_errors():

@@ -1,23 +1,23 @@
 """The formatter: same tree, same comments, and nothing left to do the second time."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.golden import scripts
-from tests.lang.conformance import cases
-from tests.lang.forests import apps
-from tests.lang.trees import parsed
+from tests.support.conformance_cases import cases
+from tests.support.parsed_trees import parsed
+from tests.support.random_trees import apps
 
 from edgewise.errors import AppError
 from edgewise.lang.layout import WIDTH_MAX, format_app
 from edgewise.lang.lexer import tokenize
 from edgewise.lang.report import Report
-from edgewise.lang.source import Source
+from edgewise.lang.source import SourceText
 from edgewise.lang.unparse import unparse_app
 
 
 def comments(text):
-    found = tokenize(Report(Source(text)))[1]
+    found = tokenize(Report(SourceText(text)))[1]
     return [c.text.split() for c in found]
 
 
@@ -42,6 +42,8 @@ SCRAPS = ["define stream S (a int);", "from S", "select a, -1 as b", "insert int
 
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(SCRAPS), max_size=14))
+@example(["from S insert into T -- five", "-- one", ";"])
+@example(["from S insert into T -- five", "-- one", "; -- two"])
 def test_comments_stay_wherever_they_stand(scraps):
     text = "define stream S (a int);\n" + "\n".join(scraps)
     try:

@@ -4,12 +4,12 @@ from hypothesis import strategies as st
 
 from edgewise.lang.lexer import tokenize
 from edgewise.lang.report import Report
-from edgewise.lang.source import Source
+from edgewise.lang.source import SourceText
 from edgewise.lang.tokens import Kind
 
 
 def kinds(text):
-    tokens, _ = tokenize(Report(Source(text)))
+    tokens, _ = tokenize(Report(SourceText(text)))
     return [(t.kind, t.value) for t in tokens[:-1]]
 
 
@@ -45,8 +45,15 @@ def test_a_unit_right_after_its_number_is_two_tokens():
     ]
 
 
+@pytest.mark.parametrize("text", ["`#a`", "`!a`", "`@a`"])
+def test_a_quoted_name_does_not_begin_with_a_sign(text):
+    report = Report(SourceText(f"from {text} select x"))
+    tokenize(report)
+    assert [p.message for p in report.errors()] == [f"a name cannot begin with '{text[1]}'"]
+
+
 def test_comments_are_kept_aside():
-    tokens, comments = tokenize(Report(Source("a -- one\n/* two\n*/ b /* to the end")))
+    tokens, comments = tokenize(Report(SourceText("a -- one\n/* two\n*/ b /* to the end")))
     assert [t.value for t in tokens] == ["a", "b", ""]
     assert [c.text for c in comments] == ["-- one", "/* two\n*/", "/* to the end"]
 
@@ -56,7 +63,7 @@ def test_a_function_body_is_one_token_whatever_is_in_it():
 
 
 def test_strange_characters_are_reported_and_skipped():
-    report = Report(Source("a ~ b 'open"))
+    report = Report(SourceText("a ~ b 'open"))
     tokens, _ = tokenize(report)
     assert [t.value for t in tokens] == ["a", "b", "", ";", ""]
     assert [p.message for p in report.errors()] == [
@@ -67,7 +74,7 @@ def test_strange_characters_are_reported_and_skipped():
 
 @given(st.text(max_size=200))
 def test_tokens_and_what_lies_between_them_make_the_text(text):
-    tokens, comments = tokenize(Report(Source(text)))
+    tokens, comments = tokenize(Report(SourceText(text)))
     places = sorted([(t.start, t.end) for t in tokens] + [(c.start, c.end) for c in comments])
     end = 0
     for start, stop in places:

@@ -1,12 +1,12 @@
 import pytest
 
 from edgewise.errors import AppError
-from edgewise.lang.report import PROBLEMS_MAX, Refused, Report, nearest, one_of
-from edgewise.lang.source import Source
+from edgewise.lang.report import PROBLEMS_MAX, Refused, Report, list_some, suggest_nearest
+from edgewise.lang.source import SourceText
 
 
 def test_problems_are_told_in_the_order_of_the_text_and_once():
-    report = Report(Source("one two"))
+    report = Report(SourceText("one two"))
     report.error((4, 7), "second")
     report.error((0, 3), "first")
     report.error((0, 3), "first")
@@ -14,7 +14,7 @@ def test_problems_are_told_in_the_order_of_the_text_and_once():
 
 
 def test_a_failure_ends_its_block_and_no_more():
-    report = Report(Source("x"))
+    report = Report(SourceText("x"))
     with report.attempt():
         report.fail((0, 1), "no")
     with pytest.raises(Refused):
@@ -24,14 +24,14 @@ def test_a_failure_ends_its_block_and_no_more():
 
 
 def test_warnings_stop_nobody():
-    report = Report(Source("x"))
+    report = Report(SourceText("x"))
     report.warn((0, 1), "careful")
     report.raise_errors()
     assert [p.severity for p in report.warnings()] == ["warning"]
 
 
 def test_a_broken_file_does_not_flood_the_terminal():
-    report = Report(Source("x" * 1000))
+    report = Report(SourceText("x" * 1000))
     for place in range(1000):
         report.error((place, place + 1), "bad")
     assert report.full
@@ -39,6 +39,6 @@ def test_a_broken_file_does_not_flood_the_terminal():
 
 
 def test_a_hint_names_what_is_close_and_nothing_else():
-    assert nearest("sybol", ["price", "symbol"]) == "did you mean 'symbol'?"
-    assert not nearest("zzz", ["price", "symbol"])
-    assert one_of("abc", limit=2) == "a, b, ..."
+    assert suggest_nearest("sybol", ["price", "symbol"]) == "did you mean 'symbol'?"
+    assert not suggest_nearest("zzz", ["price", "symbol"])
+    assert list_some("abc", limit=2) == "a, b, ..."

@@ -2,11 +2,11 @@
 
 import pytest
 from hypothesis import given, settings
-from tests.lang.conformance import cases
-from tests.lang.forests import apps, expressions
-from tests.lang.trees import expression, parsed
+from tests.support.conformance_cases import cases
+from tests.support.parsed_trees import expression, parsed
+from tests.support.random_trees import apps, expressions
 
-from edgewise.lang.unparse import name, string, unparse, unparse_app
+from edgewise.lang.unparse import unparse, unparse_app, write_name, write_string
 
 
 @given(expressions)
@@ -28,8 +28,8 @@ def test_every_app_of_the_conformance_set_comes_back(step):
 
 
 def test_names_and_strings_are_quoted_where_they_must_be():
-    assert name("price") == "price"
-    assert name("select") == "`select`"
-    assert name("two words") == "`two words`"
-    assert string("it's") == '"it\'s"'
-    assert string('say "x"!') == '"""say "x"!"""'
+    assert write_name("price") == "price"
+    assert write_name("select") == "`select`"
+    assert write_name("two words") == "`two words`"
+    assert write_string("it's") == '"it\'s"'
+    assert write_string('say "x"!') == '"""say "x"!"""'

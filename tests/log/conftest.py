@@ -7,12 +7,12 @@ import pytest
 
 from edgewise.log.api import DEFAULTS
 from edgewise.log.commands import add_arguments, run
-from edgewise.log.places import open_reader, open_writer
+from edgewise.log.locations import open_reader, open_writer
 
 numbers = itertools.count()
 
 
-class KafkaHome:
+class KafkaLogSubject:
     """A topic of its own; closes what it opened."""
 
     def __init__(self, address):
@@ -35,8 +35,8 @@ class KafkaHome:
 
 
 @pytest.fixture
-def kafka_home(kafka_broker):
-    place = KafkaHome(kafka_broker.address)
+def kafka_subject(kafka_broker):
+    place = KafkaLogSubject(kafka_broker.address)
     yield place
     place.close()
 

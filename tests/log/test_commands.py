@@ -8,8 +8,9 @@ from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import AttrType
 from edgewise.log.api import LogConfig
 from edgewise.log.files import segment_bases, segment_path
-from edgewise.log.laws import SCHEMA, everything, rows_of
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.laws import SCHEMA, make_rows, read_all
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def log(tmp_path):
     directory = tmp_path / "data" / "S"
     writer = SegmentWriter.open(directory, SCHEMA, LogConfig(segment_bytes_max=10_000))
     for at in range(0, 200, 10):
-        writer.append(rows_of(list(range(at, at + 10))))
+        writer.append(make_rows(list(range(at, at + 10))))
     writer.close()
     return directory
 
@@ -61,7 +62,7 @@ def test_copy_goes_on_where_it_stopped(log, call, tmp_path):
     assert call("copy", log, target, "--to", 70) == (0, "copied offsets 0 to 70\n")
     assert call("copy", log, target) == (0, "copied offsets 70 to 200\n")
     assert call("copy", log, target) == (0, "copied offsets 200 to 200\n")
-    assert everything(SegmentReader.open(target)).equals(everything(SegmentReader.open(log)))
+    assert read_all(SegmentReader.open(target)).equals(read_all(SegmentReader.open(log)))
 
 
 def test_copy_takes_an_attribute_along_that_was_added_meanwhile(log, call, tmp_path):
@@ -74,7 +75,7 @@ def test_copy_takes_an_attribute_along_that_was_added_meanwhile(log, call, tmp_p
     )
     writer.close()
     assert call("copy", log, target) == (0, "copied offsets 200 to 201\n")
-    copied = everything(SegmentReader.open(target))
+    copied = read_all(SegmentReader.open(target))
     assert copied.column("level").to_pylist() == [7] * 200 + [8]
 
 
@@ -97,7 +98,7 @@ def test_archive_moves_what_is_old(log, call):
 
 
 def test_where_there_is_no_log_it_is_said(call, tmp_path):
-    with pytest.raises(LogError, match="no log here, nor below"):
+    with pytest.raises(LogError, match="there is no log in it"):
         call("list", tmp_path)
     with pytest.raises(LogError, match="no such directory"):
         call("verify", tmp_path / "x")

@@ -13,13 +13,14 @@ import time
 import pytest
 
 from edgewise.errors import LogCorrupt, LogError, LogFull
-from edgewise.log import active as active_module
+from edgewise.log import active_segment as active_module
 from edgewise.log.api import LogConfig
 from edgewise.log.files import ledger_path, segment_bases
-from edgewise.log.laws import SCHEMA, everything, rows_of
+from edgewise.log.laws import SCHEMA, make_rows, read_all
 from edgewise.log.parquet import move_to_parquet
-from edgewise.log.segment import SegmentReader, SegmentWriter
-from edgewise.log.verify import verify
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
+from edgewise.log.verify import verify_log
 
 CONFIG = LogConfig(segment_bytes_max=12_000, batch_rows_max=7)
 EVENTS = 300
@@ -27,7 +28,7 @@ FLIPS, FLIPS_MANY = 60, 2000
 
 
 def times(directory):
-    return everything(SegmentReader.open(directory)).column("_ts").to_pylist()
+    return read_all(SegmentReader.open(directory)).column("_ts").to_pylist()
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def whole(tmp_path_factory):
     directory = tmp_path_factory.mktemp("whole") / "log"
     writer = SegmentWriter.open(directory, SCHEMA, CONFIG)
     for at in range(0, EVENTS, 10):
-        writer.append(rows_of(list(range(at, at + 10))), producer="p", sequence=at)
+        writer.append(make_rows(list(range(at, at + 10))), producer="p", sequence=at)
     writer.close()
     for base in segment_bases(directory)[:2]:
         move_to_parquet(directory, base)
@@ -110,10 +111,10 @@ def test_a_torn_write_at_every_place_of_the_last_append(tmp_path):
     """The bytes of an append reach the disk in any prefix; nobody was told of it yet."""
     source = tmp_path / "source"
     writer = SegmentWriter.open(source, SCHEMA, CONFIG)
-    writer.append(rows_of(list(range(5))))
+    writer.append(make_rows(list(range(5))))
     active = ledger_path(source, 0)
     durable, head = active.stat().st_size, (source / "head").read_bytes()
-    writer.append(rows_of(list(range(5, 25))))
+    writer.append(make_rows(list(range(5, 25))))
     writer.close()
     whole = active.read_bytes()
     tried = 0
@@ -128,7 +129,7 @@ def test_a_torn_write_at_every_place_of_the_last_append(tmp_path):
             (copied / "head").write_bytes(head)
             writer = SegmentWriter.open(copied, SCHEMA, CONFIG)
             assert writer.head.offset == 5
-            assert writer.append(rows_of([5])).first == 5
+            assert writer.append(make_rows([5])).first == 5
             writer.close()
             assert times(copied) == list(range(6))
             shutil.rmtree(copied)
@@ -141,12 +142,12 @@ def test_a_clock_that_jumps_changes_no_order_and_drops_nothing_early(tmp_path):
     config = LogConfig(segment_bytes_max=12_000, retain_ms=1_000)
     writer = SegmentWriter.open(tmp_path, SCHEMA, config, now_ms=lambda: next(jumps))
     for at in range(0, EVENTS, 10):
-        writer.append(rows_of([EVENTS - at] * 10))
+        writer.append(make_rows([EVENTS - at] * 10))
         assert writer.retain(next(jumps)) == 0
     writer.close()
     expected = [EVENTS - at for at in range(0, EVENTS, 10) for _ in range(10)]
     assert times(tmp_path) == expected
-    assert verify(tmp_path).good
+    assert verify_log(tmp_path).good
     print(f"faults tried: {EVENTS // 10} jumps of the clock; events checked: {EVENTS}")
 
 
@@ -166,14 +167,14 @@ def test_a_slow_disk_delays_and_groups_but_loses_nothing(tmp_path, monkeypatch):
 
     def produce(name):
         for at in range(20):
-            answers[name * 100 + at] = writer.append(rows_of([name * 100 + at]))
+            answers[name * 100 + at] = writer.append(make_rows([name * 100 + at]))
 
     threads = [threading.Thread(target=produce, args=(n,)) for n in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    seen = everything(reader).column("_ts").to_pylist()
+    seen = read_all(reader).column("_ts").to_pylist()
     assert all(seen[done.first] == value for value, done in answers.items())
     assert len(seen) == 120
     assert len(calls) < 120, "appends that wait share a sync"
@@ -198,14 +199,14 @@ def test_a_disk_that_is_full_now_and_then_loses_nothing_and_doubles_nothing(tmp_
         at = 0
         while at < 200:
             try:
-                writer.append(rows_of([at]), producer="p", sequence=at)
+                writer.append(make_rows([at]), producer="p", sequence=at)
             except LogFull:
                 refused += 1
             else:
                 at += 1
     writer.close()
     assert times(tmp_path) == list(range(200))
-    assert verify(tmp_path).good
+    assert verify_log(tmp_path).good
     print(f"faults tried: {refused} refusals of a full disk; events checked: 200")
 
 

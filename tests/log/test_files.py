@@ -23,16 +23,16 @@ def test_the_writer_that_holds_the_lock_is_named(tmp_path):
     fd = files.take_writer_lock(tmp_path)
     with pytest.raises(LogLocked, match=f"process {os.getpid()} writes this log"):
         files.take_writer_lock(tmp_path)
-    with files.no_writer(tmp_path) as alone:
+    with files.exclude_writers(tmp_path) as alone:
         assert not alone
     os.close(fd)
-    with files.no_writer(tmp_path) as alone:
+    with files.exclude_writers(tmp_path) as alone:
         assert alone
     os.close(files.take_writer_lock(tmp_path))
 
 
 def test_where_nobody_ever_wrote_nobody_is_alone(tmp_path):
-    with files.no_writer(tmp_path) as alone:
+    with files.exclude_writers(tmp_path) as alone:
         assert not alone
 
 
@@ -85,7 +85,7 @@ def test_a_long_write_in_pieces_is_the_same_bytes(tmp_path_factory, sizes, posit
     path = tmp_path_factory.mktemp("long") / "f"
     begun = []
     with pytest.MonkeyPatch.context() as patch, path.open("wb") as file:
-        patch.setattr(files, "_LONG_BYTES", 1)
+        patch.setattr(files, "_LARGE_WRITE_BYTES", 1)
         patch.setattr(files, "_PIECE_BYTES", piece)
         patch.setattr(files, "_start_writing", lambda _fd, *where: begun.append(where))
         files.write_durably(file.fileno(), buffers, position)
@@ -108,7 +108,7 @@ def test_a_writer_waits_for_a_reader_that_settles_the_log_after_a_crash(tmp_path
     begun = threading.Event()
 
     def settle():
-        with files.no_writer(tmp_path) as alone:
+        with files.exclude_writers(tmp_path) as alone:
             assert alone
             begun.set()
             settled.wait(0.4)
@@ -116,6 +116,6 @@ def test_a_writer_waits_for_a_reader_that_settles_the_log_after_a_crash(tmp_path
     thread = threading.Thread(target=settle)
     thread.start()
     assert begun.wait(10)
-    files.give_back_lock(files.take_writer_lock(tmp_path))
+    files.release_writer_lock(files.take_writer_lock(tmp_path))
     thread.join()
     assert not (tmp_path / files.LOCK).read_text()

@@ -6,12 +6,12 @@ from edgewise.log.frame import (
     ALIGN,
     Damaged,
     FrameKind,
-    body_of,
+    check_body,
+    find_durable_bytes,
     pack_frame,
     pack_trailer,
     parse_frame,
     parse_trailer,
-    proves_durable,
 )
 
 
@@ -46,7 +46,7 @@ def test_a_frame_comes_back_as_it_went(body, first, rows, clock, sequence, produ
     frame = parse_frame(data, 0, len(data))
     assert (frame.first, frame.rows, frame.clock_before) == (first, rows, clock)
     assert (frame.sequence, frame.producer, frame.more) == (sequence, producer, more)
-    assert (frame.end, bytes(body_of(data, frame))) == (len(data), body)
+    assert (frame.end, bytes(check_body(data, frame))) == (len(data), body)
 
 
 @given(body=st.binary(min_size=1, max_size=200), data=st.data())
@@ -56,7 +56,7 @@ def test_every_flipped_bit_that_matters_is_found(body, data):
     at = data.draw(st.integers(0, frame.body_at + len(body) - 1))
     whole[at] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(Damaged):
-        body_of(whole, parse_frame(whole, 0, len(whole)))
+        check_body(whole, parse_frame(whole, 0, len(whole)))
 
 
 def test_a_cut_frame_is_short_wherever_it_is_cut():
@@ -70,9 +70,9 @@ def test_a_cut_frame_is_short_wherever_it_is_cut():
 def test_a_later_frame_proves_what_was_durable():
     one = joined(pack_frame(FrameKind.DATA, b"a", first=0, epoch=1))
     two = joined(pack_frame(FrameKind.DATA, b"b", first=1, epoch=1, durable_before=len(one)))
-    assert proves_durable(one + two, 0, len(one + two)) == len(one)
-    assert proves_durable(one + two, len(one), len(one + two)) == 0
-    assert proves_durable(one, 0, len(one)) == 0
+    assert find_durable_bytes(one + two, 0, len(one + two)) == len(one)
+    assert find_durable_bytes(one + two, len(one), len(one + two)) == 0
+    assert find_durable_bytes(one, 0, len(one)) == 0
 
 
 def test_a_trailer_names_the_footer_and_nothing_else_does():

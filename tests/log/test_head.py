@@ -1,11 +1,11 @@
 import pytest
 
 from edgewise.errors import LogCorrupt
-from edgewise.log.head import SLOTS, Head, HeadFile
+from edgewise.log.head import SLOTS, HeadFile, LogHead
 
 
 def head_of(offset):
-    return Head(3, offset, 17, 0, 640, 0)
+    return LogHead(3, offset, 17, 0, 640, 0)
 
 
 def test_readers_see_what_was_published_last(tmp_path):

@@ -5,20 +5,21 @@ import threading
 import pytest
 
 from edgewise.errors import LogError
-from edgewise.log import kafka_commit, kafka_lease
-from edgewise.log.laws import LAWS, SCHEMA, everything, rows_of
-from edgewise.log.segment import SegmentReader, SegmentWriter
-from edgewise.log.transfer import copy
+from edgewise.log import kafka_commit, kafka_writer_group
+from edgewise.log.copy_log import copy_log
+from edgewise.log.laws import LAWS, SCHEMA, make_rows, read_all
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
-LEASE_S = 2
+SESSION_S = 2
 CUT_S = 3.5  # longer than the lease of the writer
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_kafka_keeps_the_law(law, kafka_home):
-    law(kafka_home)
+def test_kafka_keeps_the_law(law, kafka_subject):
+    law(kafka_subject)
 
 
 @pytest.mark.timeout(180)
@@ -32,13 +33,13 @@ def test_kafka_keeps_the_law(law, kafka_home):
     ],
 )
 def test_a_broker_that_goes_and_comes_back_loses_nothing_and_doubles_nothing(
-    kafka_broker, kafka_home, end, monkeypatch
+    kafka_broker, kafka_subject, end, monkeypatch
 ):
-    monkeypatch.setattr(kafka_lease, "_LEASE_S", LEASE_S)
+    monkeypatch.setattr(kafka_writer_group, "_SESSION_S", SESSION_S)
     if end == "freeze beyond patience":  # the commit is given up, and nobody knows if it happened
         monkeypatch.setattr(kafka_commit, "COMMIT_S", 1.0)
         monkeypatch.setattr(kafka_commit, "REQUEST_S", 2.0)
-    writer = kafka_home.writer(SCHEMA)
+    writer = kafka_subject.writer(SCHEMA)
     acknowledged = []
     stopping = threading.Event()
     said = []
@@ -47,7 +48,7 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing_and_doubles_nothing(
         at = 0
         while not stopping.is_set():
             try:
-                writer.append(rows_of([at]), producer="p", sequence=at)
+                writer.append(make_rows([at]), producer="p", sequence=at)
             except LogError as error:  # what was not acknowledged is sent again
                 said.append(str(error))
                 threading.Event().wait(0.2)
@@ -71,7 +72,7 @@ def test_a_broker_that_goes_and_comes_back_loses_nothing_and_doubles_nothing(
         stopping.set()
         thread.join()
         print(set(said))
-    times = everything(kafka_home.reader()).column("_ts").to_pylist()
+    times = read_all(kafka_subject.reader()).column("_ts").to_pylist()
     assert times[: len(acknowledged)] == acknowledged
     assert len(times) - len(acknowledged) <= 1
     print(f"faults tried: 1 broker {end}; acknowledged appends checked: {len(acknowledged)}")
@@ -87,16 +88,16 @@ def wait_for(condition):
 
 @pytest.mark.integration
 @pytest.mark.timeout(120)
-def test_a_log_is_copied_to_kafka_and_back(kafka_home, tmp_path):
+def test_a_log_is_copied_to_kafka_and_back(kafka_subject, tmp_path):
     source = SegmentWriter.open(tmp_path / "a", SCHEMA)
     for at in range(0, 500, 20):
-        source.append(rows_of(list(range(at, at + 20))))
+        source.append(make_rows(list(range(at, at + 20))))
     source.close()
     here = SegmentReader.open(tmp_path / "a")
-    writer = kafka_home.writer(SCHEMA)
-    assert copy(here, writer, "a", end=200) == (0, 200)
-    assert copy(here, writer, "a") == (200, 500)
+    writer = kafka_subject.writer(SCHEMA)
+    assert copy_log(here, writer, "a", end=200) == (0, 200)
+    assert copy_log(here, writer, "a") == (200, 500)
     back = SegmentWriter.open(tmp_path / "b", SCHEMA)
-    copy(kafka_home.reader(), back, "kafka")
+    copy_log(kafka_subject.reader(), back, "kafka")
     back.close()
-    assert everything(SegmentReader.open(tmp_path / "b")).equals(everything(here))
+    assert read_all(SegmentReader.open(tmp_path / "b")).equals(read_all(here))

@@ -3,7 +3,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from edgewise.errors import LogError, LogLocked
 from edgewise.log.api import CLOCK_NONE
-from edgewise.log.kafka_commit import Transactions, Unsure
+from edgewise.log.kafka_commit import CommitUnknown, TopicTransactions
 from edgewise.log.kafka_record import RecordHeader
 
 HEADER = RecordHeader(0, 1, CLOCK_NONE, 5, 1, 0, 0, 0)
@@ -33,8 +33,8 @@ class Refusing:
 
 
 def committing(client):
-    topic = Transactions.__new__(Transactions)
-    topic._place, topic._topic, topic._client = "kafka://b/t", "t", client
+    topic = TopicTransactions.__new__(TopicTransactions)
+    topic._location, topic._topic, topic._client = "kafka://b/t", "t", client
     return topic
 
 
@@ -42,13 +42,13 @@ def test_what_was_aborted_was_not_appended():
     client = Refusing(KafkaError.INVALID_TXN_STATE, abort=True)
     with pytest.raises(LogError, match="nothing was appended") as refused:
         committing(client).commit([HEADER], [b""])
-    assert not isinstance(refused.value, Unsure)
+    assert not isinstance(refused.value, CommitUnknown)
     assert client.aborted == 1
 
 
 def test_an_abort_without_an_answer_leaves_it_open():
     client = Refusing(KafkaError.INVALID_TXN_STATE, abort=True, abort_fails=True)
-    with pytest.raises(Unsure, match="no, then"):
+    with pytest.raises(CommitUnknown, match="no, then"):
         committing(client).commit([HEADER], [b""])
 
 
@@ -60,5 +60,5 @@ def test_one_that_was_fenced_lost_the_log():
 def test_a_commit_without_an_answer_may_be_there_or_not(monkeypatch):
     monkeypatch.setattr("edgewise.log.kafka_commit.COMMIT_S", 0.0)
     client = Refusing(KafkaError._TIMED_OUT, retriable=True)
-    with pytest.raises(Unsure, match="is not known"):
+    with pytest.raises(CommitUnknown, match="is not known"):
         committing(client).commit([HEADER], [b""])

@@ -3,9 +3,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from edgewise.errors import LogError
-from edgewise.log.kafka_reader import Topic
+from edgewise.log.kafka_reader import LogTopic
 from edgewise.log.kafka_record import HEADER, RecordHeader
-from edgewise.log.places import open_reader
+from edgewise.log.locations import open_reader
 
 
 class Forgetful:
@@ -27,7 +27,7 @@ class Forgetful:
 
 
 def test_a_topic_that_seems_to_be_gone_is_looked_for_again():
-    topic = Topic("127.0.0.1:1", "t")
+    topic = LogTopic("127.0.0.1:1", "t")
     topic.close()
     topic._consumer = Forgetful()
     assert topic.range() == (3, 9)
@@ -75,7 +75,7 @@ class Answering:
 
 
 def test_what_follows_the_end_of_a_topic_in_one_answer_is_not_lost():
-    topic = Topic("127.0.0.1:1", "t")
+    topic = LogTopic("127.0.0.1:1", "t")
     topic.close()
     eof = Said(-1, KafkaError._PARTITION_EOF)
     topic._consumer = Answering(Said(4), eof, Said(5), Said(6))

@@ -6,7 +6,7 @@ from edgewise.event.arrow import to_arrow
 from edgewise.log.frame import ProducerState
 from edgewise.log.kafka_record import (
     HEADER,
-    Checkpoint,
+    LogCheckpoint,
     RecordHeader,
     empty_header,
     parse_checkpoint,
@@ -28,7 +28,7 @@ def test_a_record_comes_back_as_it_went():
 
 def test_a_checkpoint_knows_its_schema_and_producers():
     schema = to_arrow(SCHEMA)
-    said = Checkpoint(schema.serialize().to_pybytes(), [ProducerState("p", [(1, 0, 2)])])
+    said = LogCheckpoint(schema.serialize().to_pybytes(), [ProducerState("p", [(1, 0, 2)])])
     header = RecordHeader(0, 0, 0, 0, 1, -1, 0, 0)
     headers = [(HEADER, msgspec.msgpack.encode(header))]
     record = parse_record("t", 8, headers, msgspec.msgpack.encode(said))

@@ -1,5 +1,5 @@
 import pytest
-from tests.log.homes import SegmentHome
+from tests.support.log_locations import SegmentLogSubject
 
 from edgewise.log.laws import LAWS
 from edgewise.log.memory import MemoryLog
@@ -7,7 +7,7 @@ from edgewise.log.memory import MemoryLog
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_segment_files_keep_the_law(law, tmp_path):
-    home = SegmentHome(tmp_path / "log")
+    home = SegmentLogSubject(tmp_path / "log")
     try:
         law(home)
     finally:

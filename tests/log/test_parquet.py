@@ -7,9 +7,10 @@ from edgewise.errors import LogCorrupt
 from edgewise.log import parquet
 from edgewise.log.api import CLOCK_NONE, LogConfig
 from edgewise.log.files import parquet_path, segment_bases, segment_path
-from edgewise.log.laws import SCHEMA, everything, rows_of
-from edgewise.log.parquet import ParquetView, move_to_parquet
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.laws import SCHEMA, make_rows, read_all
+from edgewise.log.parquet import ParquetLedger, move_to_parquet
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
 ROWS = 400
 
@@ -19,14 +20,14 @@ def log(tmp_path, request, monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_ROWS_MAX", request.param)
     writer = SegmentWriter.open(tmp_path, SCHEMA, LogConfig(segment_bytes_max=10_000))
     for at in range(0, ROWS, 10):
-        writer.append(rows_of([(t * 37) % 100 for t in range(at, at + 10)]))
+        writer.append(make_rows([(t * 37) % 100 for t in range(at, at + 10)]))
     writer.close()
     return tmp_path
 
 
 def test_a_reader_does_not_see_the_difference(log):
     running = SegmentReader.open(log)
-    before = everything(running)
+    before = read_all(running)
     clocks = [running.clock(at) for at in range(ROWS + 1)]
     bases = segment_bases(log)
     for base in bases[:-1]:
@@ -34,7 +35,7 @@ def test_a_reader_does_not_see_the_difference(log):
         assert not segment_path(log, base).exists()
         assert not move_to_parquet(log, base)
     for reader in (SegmentReader.open(log), running):
-        assert everything(reader).equals(before)
+        assert read_all(reader).equals(before)
         assert [reader.clock(at) for at in range(ROWS + 1)] == clocks
         for start in range(0, ROWS, 23):
             for batch in reader.read(start, min(start + 50, ROWS)):
@@ -42,13 +43,13 @@ def test_a_reader_does_not_see_the_difference(log):
                 assert batch.clock_before == wanted
                 assert batch.rows.schema.equals(reader.schema, check_metadata=True)
     writer = SegmentWriter.open(log, SCHEMA)
-    assert writer.append(rows_of([5])).first == ROWS
+    assert writer.append(make_rows([5])).first == ROWS
     writer.close()
 
 
 def test_other_tools_read_the_file_as_it_is(log):
     base, end = segment_bases(log)[:2]
-    rows = everything(SegmentReader.open(log)).slice(base, end - base)
+    rows = read_all(SegmentReader.open(log)).slice(base, end - base)
     move_to_parquet(log, base)
     frame = pd.read_parquet(parquet_path(log, base))
     assert list(frame.columns) == rows.schema.names
@@ -75,17 +76,17 @@ def test_a_flipped_byte_is_found(log):
         data[at] ^= 8
         path.write_bytes(data)
         try:
-            rows = everything(SegmentReader.open(log))
+            rows = read_all(SegmentReader.open(log))
         except LogCorrupt as error:
             assert path.name in str(error)
         else:
             path.write_bytes(whole)
-            assert rows.equals(everything(SegmentReader.open(log))), at
+            assert rows.equals(read_all(SegmentReader.open(log))), at
 
 
 def test_a_move_that_comes_back_different_keeps_the_segment(log, monkeypatch):
     base = segment_bases(log)[0]
-    monkeypatch.setattr(ParquetView, "batches", lambda *_: iter([SegmentBatch]))
+    monkeypatch.setattr(ParquetLedger, "batches", lambda *_: iter([SegmentBatch]))
     with pytest.raises(LogCorrupt, match="came back different"):
         move_to_parquet(log, base)
     assert segment_path(log, base).exists()
@@ -93,25 +94,25 @@ def test_a_move_that_comes_back_different_keeps_the_segment(log, monkeypatch):
 
 
 class SegmentBatch:
-    first, clock_before, rows = -1, 0, rows_of([1])
+    first, clock_before, rows = -1, 0, make_rows([1])
 
 
 def test_a_file_that_is_no_ledger_is_said(tmp_path):
     path = parquet_path(tmp_path, 0)
     path.write_bytes(b"PAR1 nothing PAR1")
     with pytest.raises(LogCorrupt, match="the metadata is damaged"):
-        ParquetView(path)
+        ParquetLedger(path)
 
 
 @pytest.mark.spark
 def test_spark_reads_the_file_as_it_is(log):
-    from edgewise.engines.spark.session import start
+    from edgewise.spark.session import start_session
 
-    rows = everything(SegmentReader.open(log))
+    rows = read_all(SegmentReader.open(log))
     bases = segment_bases(log)
     for base in bases[:-1]:
         move_to_parquet(log, base)
-    frame = start("local[1]").read.parquet(str(log / "*.parquet"))
+    frame = start_session("local[1]").read.parquet(str(log / "*.parquet"))
     assert frame.columns == rows.schema.names
     expected = rows.slice(0, bases[-1])
     assert frame.count() == expected.num_rows
@@ -121,10 +122,10 @@ def test_spark_reads_the_file_as_it_is(log):
 
 def test_other_tools_read_a_moved_ledger_as_it_is(log):
     bases = segment_bases(log)[:-1]
-    before = everything(SegmentReader.open(log))
+    before = read_all(SegmentReader.open(log))
     for base in bases:
         move_to_parquet(log, base)
-    end = ParquetView(parquet_path(log, bases[-1])).footer.end
+    end = ParquetLedger(parquet_path(log, bases[-1])).footer.end
     wanted = before.slice(0, end)
     rows = f"read_parquet('{log}/*.parquet', filename=true, file_row_number=true)"
     found = duckdb.sql(f"select * from {rows} order by filename, file_row_number")

@@ -10,10 +10,11 @@ import pytest
 
 from edgewise.errors import LogError, LogFull
 from edgewise.log.api import LogConfig
-from edgewise.log.laws import SCHEMA, everything, rows_of
-from edgewise.log.ledger import archive
-from edgewise.log.segment import SegmentReader, SegmentWriter
-from edgewise.log.verify import verify
+from edgewise.log.laws import SCHEMA, make_rows, read_all
+from edgewise.log.ledger import archive_ledgers
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
+from edgewise.log.verify import verify_log
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -65,7 +66,7 @@ def test_a_disk_that_is_full_again_and_again_loses_and_doubles_nothing(disk):
         fill(disk, chance.randrange(0, 200_000))
         while True:
             try:
-                writer.append(rows_of(list(range(at, at + 50))), producer="p", sequence=at)
+                writer.append(make_rows(list(range(at, at + 50))), producer="p", sequence=at)
             except LogFull:
                 refused += 1
                 break
@@ -73,22 +74,22 @@ def test_a_disk_that_is_full_again_and_again_loses_and_doubles_nothing(disk):
         if number % 2:  # the process ends there, too
             writer.close()
         try:  # a move to Parquet finds no room either: it leaves everything as it was
-            archived += archive(disk / "log", 2**60, 0)
+            archived += archive_ledgers(disk / "log", 2**60, 0)
         except (LogError, OSError):
             refused += 1
         (disk / "ballast").unlink()
         if number % 2:
             writer = SegmentWriter.open(disk / "log", SCHEMA, CONFIG)
-        writer.append(rows_of(list(range(at, at + 50))), producer="p", sequence=at)
+        writer.append(make_rows(list(range(at, at + 50))), producer="p", sequence=at)
         at += 50
         if at > 20_000:
             break
-        archived += archive(disk / "log", 2**60, 0)
+        archived += archive_ledgers(disk / "log", 2**60, 0)
     writer.close()
     reader = SegmentReader.open(disk / "log")
-    assert everything(reader).column("_ts").to_pylist() == list(range(at))
+    assert read_all(reader).column("_ts").to_pylist() == list(range(at))
     reader.close()
-    assert verify(disk / "log").good
+    assert verify_log(disk / "log").good
     print(
         f"faults tried: {refused} times no room on a real disk; events checked: {at}, "
         f"ledgers moved meanwhile: {archived}"

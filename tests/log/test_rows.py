@@ -5,8 +5,8 @@ from edgewise.errors import LogError
 from edgewise.event.arrow import to_arrow
 from edgewise.event.schema import Schema
 from edgewise.log.api import CLOCK_NONE
-from edgewise.log.laws import SCHEMA, rows_of
-from edgewise.log.rows import clock_within, fitted, parts_of, schema_difference
+from edgewise.log.laws import SCHEMA, make_rows
+from edgewise.log.rows import compute_clock, describe_difference, encode_batches, fit_to_schema
 
 STORED = to_arrow(Schema.of("S", k="string", v="int"))
 
@@ -23,31 +23,31 @@ STORED = to_arrow(Schema.of("S", k="string", v="int"))
     ],
 )
 def test_the_attribute_that_differs_is_named(given, says):
-    assert schema_difference(STORED, to_arrow(given)) == says
+    assert describe_difference(STORED, to_arrow(given)) == says
 
 
 def test_rows_that_differ_only_in_what_may_be_null_fit():
-    rows = rows_of([1, 2])
+    rows = make_rows([1, 2])
     loose = pa.schema([f.with_nullable(True).remove_metadata() for f in rows.schema])
-    fit = fitted(pa.RecordBatch.from_arrays(rows.columns, schema=loose), to_arrow(SCHEMA))
+    fit = fit_to_schema(pa.RecordBatch.from_arrays(rows.columns, schema=loose), to_arrow(SCHEMA))
     assert fit.schema.equals(rows.schema, check_metadata=True)
 
 
 def test_a_row_without_time_is_refused():
-    rows = rows_of([1])
+    rows = make_rows([1])
     loose = pa.schema([f.with_nullable(True) for f in rows.schema])
     columns = [pa.nulls(1, pa.int64()), *rows.columns[1:]]
     with pytest.raises(LogError, match="'_ts' is null"):
-        fitted(pa.RecordBatch.from_arrays(columns, schema=loose), to_arrow(SCHEMA))
+        fit_to_schema(pa.RecordBatch.from_arrays(columns, schema=loose), to_arrow(SCHEMA))
 
 
 def test_parts_carry_their_range_of_time():
-    parts = parts_of(rows_of([5, 1, 9, 2, 2]), to_arrow(SCHEMA), 3)
+    parts = encode_batches(make_rows([5, 1, 9, 2, 2]), to_arrow(SCHEMA), 3)
     assert [(p.rows, p.ts_min, p.ts_max) for p in parts] == [(3, 1, 9), (2, 2, 2)]
-    (empty,) = parts_of(rows_of([]), to_arrow(SCHEMA), 3)
+    (empty,) = encode_batches(make_rows([]), to_arrow(SCHEMA), 3)
     assert (empty.rows, empty.ts_max) == (0, CLOCK_NONE)
 
 
 def test_the_clock_inside_a_batch():
-    rows = rows_of([5, 1, 9])
-    assert [clock_within(rows, n, 4) for n in range(4)] == [4, 5, 5, 9]
+    rows = make_rows([5, 1, 9])
+    assert [compute_clock(rows, n, 4) for n in range(4)] == [4, 5, 5, 9]

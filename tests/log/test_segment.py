@@ -12,18 +12,19 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.log.victim import CONFIG, append_until_killed
+from tests.support.killed_writer import CONFIG, append_until_killed
 
 from edgewise.log.api import CLOCK_NONE, LogConfig
 from edgewise.log.files import segment_bases, segment_path
-from edgewise.log.laws import SCHEMA, everything, rows_of
-from edgewise.log.segment import SegmentReader, SegmentWriter
+from edgewise.log.laws import SCHEMA, make_rows, read_all
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.segment_writer import SegmentWriter
 
 KILLS_QUICK, KILLS_MANY = 4, 1000
 
 
 class LogMachine(RuleBasedStateMachine):
-    """Append, read, reopen, crash with a torn tail: the log is always the model."""
+    """PendingAppend, read, reopen, crash with a torn tail: the log is always the model."""
 
     @initialize(segment=st.sampled_from([2_000, 20_000, 10**9]), rows=st.sampled_from([2, 1000]))
     def start(self, segment, rows):
@@ -43,13 +44,13 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(times=st.lists(st.integers(-(10**6), 10**12), max_size=7))
     def append(self, times):
-        done = self.writer.append(rows_of(times))
+        done = self.writer.append(make_rows(times))
         assert (done.first, done.end) == (len(self.times), len(self.times) + len(times))
         self.times += times
 
     @rule(name=st.sampled_from("pq"), sequence=st.integers(0, 20), time=st.integers(0, 99))
     def append_once(self, name, sequence, time):
-        done = self.writer.append(rows_of([time]), producer=name, sequence=sequence)
+        done = self.writer.append(make_rows([time]), producer=name, sequence=sequence)
         assert done.duplicate == (sequence <= self.sequences.get(name, -1))
         if not done.duplicate:
             self.sequences[name] = sequence
@@ -63,14 +64,14 @@ class LogMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def crash(self, data):
         """A group of appends was under way: some prefix of its bytes reached the disk."""
-        path = segment_path(self.directory, self.writer._tally.base)
+        path = segment_path(self.directory, self.writer._totals.base)
         durable = path.stat().st_size
         times = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=7))
         head = (self.directory / "head").read_bytes()
-        self.writer.append(rows_of(times))
+        self.writer.append(make_rows(times))
         self.writer.close()
-        if self.writer._tally.base == segment_bases(self.directory)[-1] and (
-            path == segment_path(self.directory, self.writer._tally.base)
+        if self.writer._totals.base == segment_bases(self.directory)[-1] and (
+            path == segment_path(self.directory, self.writer._totals.base)
         ):
             size = path.stat().st_size
             keep = data.draw(st.integers(durable, size))
@@ -111,7 +112,7 @@ LogMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=25,
 TestLogIsTheModel = LogMachine.TestCase
 
 forks = multiprocessing.get_context("forkserver")
-forks.set_forkserver_preload(["tests.log.victim"])
+forks.set_forkserver_preload(["tests.support.killed_writer"])
 
 
 def kill_and_check(directory, rounds, seed):
@@ -139,7 +140,7 @@ def kill_and_check(directory, rounds, seed):
 def check(directory, acknowledged):
     """Every acknowledged append is there whole, once, in order; nothing is torn."""
     SegmentWriter.open(directory, SCHEMA, CONFIG).close()
-    table = everything(SegmentReader.open(directory))
+    table = read_all(SegmentReader.open(directory))
     last = {}
     reader = SegmentReader.open(directory)
     for batch in reader.read(0, reader.head().offset):

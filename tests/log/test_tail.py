@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.errors import SetupError
-from edgewise.log.laws import SCHEMA, rows_of
+from edgewise.log.laws import SCHEMA, make_rows
 from edgewise.log.memory import MemoryLog
-from edgewise.log.tail import moment, offset_at, tail
+from edgewise.log.tail import find_offset_at, parse_time, tail
 
 
 def log_of(times):
     log = MemoryLog()
     writer = log.writer(SCHEMA)
     for at in range(0, len(times), 3):
-        writer.append(rows_of(times[at : at + 3]))
+        writer.append(make_rows(times[at : at + 3]))
     return log, writer
 
 
@@ -23,7 +23,7 @@ def log_of(times):
 def test_a_time_is_the_first_offset_that_reaches_it(times, wanted):
     reader = log_of(times)[0].reader()
     expected = next((at for at, ts in enumerate(times) if ts >= wanted), len(times))
-    assert offset_at(reader, wanted) == expected
+    assert find_offset_at(reader, wanted) == expected
 
 
 def test_rows_are_json_lines():
@@ -51,14 +51,14 @@ def test_following_waits_for_what_comes():
 
     thread = threading.Thread(target=follow)
     thread.start()
-    writer.append(rows_of([2]))
-    writer.append(rows_of([3, 4]))
+    writer.append(make_rows([2]))
+    writer.append(make_rows([3, 4]))
     thread.join(20)
     assert seen == [1, 2, 3]
 
 
 def test_a_moment_is_a_number_or_a_date():
-    assert moment("1500") == 1500
-    assert moment("1970-01-01T00:00:02") == moment("1970-01-01T01:00:02+01:00") == 2000
-    with pytest.raises(SetupError, match="no time"):
-        moment("yesterday")
+    assert parse_time("1500") == 1500
+    assert parse_time("1970-01-01T00:00:02") == parse_time("1970-01-01T01:00:02+01:00") == 2000
+    with pytest.raises(SetupError, match="not a time"):
+        parse_time("yesterday")

@@ -4,7 +4,11 @@ import signal
 import time
 
 import pytest
-from tests.node.nodes import NodeProcess, alive, children_of, post, topic
+from tests.support.node_process import PATIENCE_S, NodeProcess, alive, children_of, post, topic
+
+from edgewise.engines.state.migrate import CHECKPOINT_FILES
+from edgewise.errors import SetupError
+from edgewise.node.run import require_java
 
 APP = """
 @app:name('counts')
@@ -94,14 +98,14 @@ def test_a_running_app_takes_a_new_file_and_goes_on_counting(start, tmp_path):
     topic(node.edge, "counts/b", lambda v: v["n"] == 1)
     (tmp_path / "app.siddhi").write_text("define stream S (k string; from S")
     node.process.send_signal(signal.SIGHUP)
-    node.said("not taken, the one before runs on")
+    node.said("not changed, the old version keeps running")
     (tmp_path / "app.siddhi").write_text(APP.replace("v int", "v long"))
     node.process.send_signal(signal.SIGHUP)
     node.said("stream 'S' has other attributes now")
     (tmp_path / "app.siddhi").write_text(MORE)
     node.process.send_signal(signal.SIGHUP)
+    node.said("the app changed. .*query query1")  # before it the old queries may get events
     post(f"{node.ingest}/streams/S", [{"k": "a", "v": 3}])
-    node.said("the app changed. .*query query1")
     assert topic(node.edge, "counts/a", lambda v: v["n"] == 2)["total"] == 4
     topic(node.edge, "twice/a", lambda v: v["w"] == 6)
     node.said("new: query query2, query query3")
@@ -120,3 +124,26 @@ def test_a_watched_file_is_taken_when_it_changes(start, tmp_path):
     node.said("changed, begins anew: query query1")
     post(f"{node.ingest}/streams/S", [{"k": "a", "v": 1}])
     topic(node.edge, "counts/a", lambda v: v["n"] in {101, 102})
+
+
+def test_a_checkpoint_of_another_engine_stops_the_node_with_a_sentence(tmp_path):
+    (tmp_path / "app.siddhi").write_text(APP)
+    checkpoint = tmp_path / "data" / "checkpoint" / "counts"
+    (checkpoint / CHECKPOINT_FILES["spark"]).mkdir(parents=True)
+    options = ["--data", tmp_path / "data", "--engine", "embedded"]
+    node = NodeProcess("run", tmp_path / "app.siddhi", *options, "--http-port", "0")
+    assert node.process.wait(PATIENCE_S) == 2
+    node.said("the engine cannot start: .* was written by --engine spark")
+    node.stop()
+
+
+def test_spark_without_java_is_refused_before_anything_starts(tmp_path):
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    with pytest.raises(SetupError, match=r"no `java` on the PATH.*--engine embedded"):
+        require_java({"PATH": str(empty)})
+    with pytest.raises(SetupError, match=r"jdk/bin/java does not exist"):
+        require_java({"JAVA_HOME": str(tmp_path / "jdk"), "PATH": str(empty)})
+    (empty / "java").touch(0o755)
+    require_java({"PATH": str(empty)})
+    require_java({"JAVA_HOME": str(tmp_path), "PATH": ""})

@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 
 from edgewise.lang.parse.app import parse_expression
 from edgewise.lang.report import Report
-from edgewise.lang.source import Source
-from edgewise.plan.durations import spell
+from edgewise.lang.source import SourceText
+from edgewise.plan.durations import format_duration
 
 
 @given(st.integers(0, 10**12))
 def test_a_spelled_time_is_a_legal_literal_of_the_same_length(ms):
-    assert parse_expression(Report(Source(spell(ms)))).ms == ms
+    assert parse_expression(Report(SourceText(format_duration(ms)))).ms == ms

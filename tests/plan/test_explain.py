@@ -4,7 +4,7 @@ import pytest
 from tests.golden import scripts
 
 from edgewise.lang import compile_app
-from edgewise.plan.explain import explain_json, explain_text, outline
+from edgewise.plan.explain import build_outline, explain_json, explain_text
 
 
 @pytest.mark.parametrize("path", scripts("explain"), ids=lambda path: path.stem)
@@ -24,4 +24,6 @@ def test_json_holds_what_the_tree_says():
 def test_notes_of_others_stand_with_their_query():
     app = compile_app(APP).app
     assert "note   precise" in explain_text(app, {"query1": ("precise",)})
-    assert outline(app, {"query1": ("precise",)}).fragments[0].queries[0].notes == ("precise",)
+    assert build_outline(app, {"query1": ("precise",)}).fragments[0].queries[0].notes == (
+        "precise",
+    )

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.event.types import AttrType
-from edgewise.plan.exprs import And, Arith, Compare, Const, Field, Or, balanced, walk
+from edgewise.plan.exprs import And, Arith, Compare, Const, Field, Or, build_balanced, walk
 
 
 def test_walk_gives_parents_before_children_left_to_right():
@@ -15,7 +15,7 @@ def test_walk_gives_parents_before_children_left_to_right():
 @given(st.integers(1, 300), st.sampled_from([And, Or]))
 def test_a_chain_is_a_shallow_tree_in_the_same_order(count, join):
     terms = [Field(AttrType.BOOL, "S", str(n)) for n in range(count)]
-    tree = balanced(join, list(terms))
+    tree = build_balanced(join, list(terms))
     assert [n for n in walk(tree) if isinstance(n, Field)] == terms
     assert depth(tree) <= count.bit_length() + 1
 

@@ -3,15 +3,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.plan.layers import Box, Gaps, layered, place
+from edgewise.plan.layers import Box, Gaps, build_layers, position_boxes
 
 arrows = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=16)
 
 
 def placed(pairs):
     boxes = [Box(str(n), width=20 + n, height=10 + 3 * n) for n in range(8)]
-    layers = layered(boxes, [(str(a), str(b)) for a, b in pairs if a < b])
-    place(layers, 5, 7, Gaps(30, 4))
+    layers = build_layers(boxes, [(str(a), str(b)) for a, b in pairs if a < b])
+    position_boxes(layers, 5, 7, Gaps(30, 4))
     return layers
 
 
@@ -37,13 +37,13 @@ def test_nothing_overlaps_and_all_is_inside(pairs):
 
 def test_arrows_that_need_not_cross_do_not():
     boxes = [Box(name, width=10) for name in "abcdwxyz"]
-    layers = layered(boxes, [("a", "z"), ("b", "y"), ("c", "x"), ("d", "w")])
-    place(layers, 0, 0, Gaps(10, 10))
+    layers = build_layers(boxes, [("a", "z"), ("b", "y"), ("c", "x"), ("d", "w")])
+    position_boxes(layers, 0, 0, Gaps(10, 10))
     tops = [layers.boxes[name].y for name in "zyxw"]
     assert tops == sorted(tops)
 
 
 def test_a_ring_ends():
-    layers = layered([Box("a", 10), Box("b", 10)], [("a", "b"), ("b", "a")])
-    place(layers, 0, 0, Gaps(10, 10))
+    layers = build_layers([Box("a", 10), Box("b", 10)], [("a", "b"), ("b", "a")])
+    position_boxes(layers, 0, 0, Gaps(10, 10))
     assert layers.right > 0

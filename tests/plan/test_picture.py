@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.lang import compile_app
-from edgewise.plan.picture import LINES_MAX, PILL_WIDTH, TEXT_MAX, _wrap, explain_svg
+from edgewise.plan.picture import LINES_MAX, PILL_WIDTH, TEXT_MAX, _wrap_text, explain_svg
 
 APP = """@app:name('a < b') define stream A (k string, v int);
 from A[v > 5 and k == 'x'] select k insert into B;
@@ -47,7 +47,7 @@ def test_a_ring_of_streams_ends():
 
 @given(st.text(max_size=400))
 def test_lines_of_a_card_fit(text):
-    lines = _wrap(text)
+    lines = _wrap_text(text)
     assert len(lines) <= LINES_MAX
     assert all(len(line) <= TEXT_MAX for line in lines)
 

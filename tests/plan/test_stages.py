@@ -1,5 +1,5 @@
 from edgewise.lang import compile_app
-from edgewise.plan.stages import REAL_TIME, stage_lines, stages
+from edgewise.plan.stages import REAL_TIME, describe_stages, format_stages
 
 APP = """
 define stream S (ip string, city string, v int);
@@ -20,13 +20,13 @@ from M select city, sum(n) as total group by city insert into O;
 
 
 def test_a_chain_that_cannot_be_cut_says_why():
-    [chain] = stages(compile_app(WHOLE).app)
+    [chain] = describe_stages(compile_app(WHOLE).app)
     assert (chain.tasks, chain.key) == ("one task", "")
     assert "query1 by ip, query2 by city" in chain.why
 
 
 def test_every_stage_has_its_key_its_tasks_and_why():
-    found = {stage.name: stage for stage in stages(compile_app(APP).app)}
+    found = {stage.name: stage for stage in describe_stages(compile_app(APP).app)}
     assert [found[name].key for name in ("query1", "query2")] == ["ip of S", "city of M"]
     keyed, free = found["query3"], found["query4"]
     assert (keyed.key, keyed.tasks) == ("k of R", "one task per partition (--partitions)")
@@ -34,7 +34,7 @@ def test_every_stage_has_its_key_its_tasks_and_why():
 
 
 def test_the_block_says_why_real_time_mode_does_not_fit():
-    lines = stage_lines(compile_app(APP).app)
+    lines = format_stages(compile_app(APP).app)
     assert lines[0] == "on Spark"
     assert "├─ stage query3: by k of R, one task per partition (--partitions)" in lines
     assert lines[-1] == f"└─ {REAL_TIME}"

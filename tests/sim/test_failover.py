@@ -17,7 +17,7 @@ import pytest
 
 from edgewise.event.position import Position
 from edgewise.ha import election as el
-from edgewise.ha.fsm import Role
+from edgewise.ha.fsm import Role, RoleOrder
 
 CONFIG = el.ElectionConfig(attempt_ms=200, renew_ms=500, ttl_ms=2000)
 TICK_MS = 100
@@ -156,15 +156,17 @@ class World:
             match action:
                 case el.TryAcquire() | el.Renew() | el.Release():
                     self.send(self.ask_lease, node, action)
-                case el.Replay(epoch):
-                    self.at(self.dice.randint(0, 800), self.hear, node, el.CaughtUp(epoch))
-                    self.log_epoch = max(self.log_epoch, epoch)
-                case el.RefuseWrites(epoch):
-                    self.at(self.dice.randint(0, 300), self.hear, node, el.WritesRefused(epoch))
-                case el.Promote(epoch):
-                    self.faults["promoted"] += 1
-                    owner = self.active_in.setdefault(epoch, node)
-                    assert owner == node, f"epoch {epoch} had {owner} and now {node}"
+                case el.NodeOrder(order, epoch):
+                    self.carry_out(node, order, epoch)
+
+    def carry_out(self, node, order, epoch):
+        if order is RoleOrder.SWITCH:
+            self.log_epoch = max(self.log_epoch, epoch)
+        if order is RoleOrder.ACTIVATE:
+            self.faults["promoted"] += 1
+            owner = self.active_in.setdefault(epoch, node)
+            assert owner == node, f"epoch {epoch} had {owner} and now {node}"
+        self.at(self.dice.randint(0, 400), self.hear, node, el.OrderDone(order, epoch))
 
     def ask_lease(self, node, action):
         match action:

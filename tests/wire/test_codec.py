@@ -4,15 +4,15 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.wire import golden
+from tests.support import golden_frames as golden
 
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec, frames
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 
 
 def test_golden_frames_are_what_we_encode_and_decode():
-    assert golden.FILE.read_text() == golden.text(), "run: python -m tests.wire.golden"
+    assert golden.FILE.read_text() == golden.text(), "run: python -m tests.support.golden_frames"
     for row in json.loads(golden.FILE.read_text()):
         data = bytes.fromhex(row["hex"])
         decode = codec.decode_from_client if row["from"] == "client" else codec.decode_from_server
@@ -25,13 +25,13 @@ def test_any_bytes_are_a_frame_or_a_protocol_error(data):
         try:
             decode(data)
         except ProtocolError as error:
-            assert error.code == Code.BAD_FRAME
+            assert error.code == ProtocolCode.BAD_FRAME
 
 
 def test_a_frame_above_the_limit_names_the_limit():
     with pytest.raises(ProtocolError, match="limit is 10") as caught:
         codec.decode_from_client(b"x" * 11, 10)
-    assert caught.value.code == Code.FRAME_TOO_LARGE
+    assert caught.value.code == ProtocolCode.FRAME_TOO_LARGE
 
 
 def test_deep_nesting_is_a_protocol_error():

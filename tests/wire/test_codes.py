@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from edgewise.wire import codes
-from edgewise.wire.codes import MEANING, Code, retry
+from edgewise.wire.codes import MEANING, ProtocolCode, may_retry
 
 SPEC = Path(codes.__file__).parent / "SPEC.md"
 
 
 def test_every_code_has_a_meaning():
-    assert set(MEANING) == set(Code)
+    assert set(MEANING) == set(ProtocolCode)
 
 
 def test_the_specification_prints_the_same_table():
@@ -22,4 +22,4 @@ def test_the_specification_prints_the_same_table():
     ("code", "again"), [(3000, True), (3499, True), (3500, False), (3999, False), (1006, True)]
 )
 def test_the_range_decides_about_retry(code, again):
-    assert retry(code) is again
+    assert may_retry(code) is again

@@ -16,7 +16,7 @@ def test_numbers_are_dense_and_unique():
 
 @pytest.mark.parametrize("frame", ALL, ids=lambda f: f.__name__)
 def test_the_specification_names_each_frame_with_its_number_and_fields(frame):
-    number, title = frame.__struct_config__.tag, frame.__name__.upper()
+    number, title = frame.__struct_config__.tag, frames.frame_name(frame)
     row = re.search(rf"^\| {number} \| {title} \| .*$", SPEC, re.MULTILINE)
     assert row, f"{frame.__name__} is missing in SPEC.md"
     for name in frame.__struct_fields__:

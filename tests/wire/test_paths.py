@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.errors import ProtocolError
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.paths import PATH_BYTES_MAX, parse_path, parse_selector, selects
 
 SEGMENT = st.text(
@@ -54,7 +54,7 @@ def test_selection_by_example(selector, path, expected):
 def test_bad_paths_are_refused_with_a_reason(text):
     with pytest.raises(ProtocolError) as caught:
         parse_path(text)
-    assert caught.value.code == Code.BAD_PATH
+    assert caught.value.code == ProtocolCode.BAD_PATH
     assert len(caught.value.reason) < 2 * PATH_BYTES_MAX
 
 
@@ -62,4 +62,4 @@ def test_bad_paths_are_refused_with_a_reason(text):
 def test_bad_selectors_are_refused(text):
     with pytest.raises(ProtocolError) as caught:
         parse_selector(text)
-    assert caught.value.code == Code.BAD_SELECTOR
+    assert caught.value.code == ProtocolCode.BAD_SELECTOR

@@ -1,5 +1,5 @@
 import pytest
-from tests.wire import golden
+from tests.support import golden_frames as golden
 
 from edgewise.errors import ProtocolError
 from edgewise.wire import frames
@@ -35,14 +35,14 @@ def test_stale_paused_and_removed_are_events():
         Staled("alerts/a", 0),
     ]
     assert [e for e in events if isinstance(e, Stopped)] == [Stopped("trades", 9, 4001, 3, 4)]
-    assert Removed("alerts/a", frames.Gone.EXPIRED) in events
+    assert Removed("alerts/a", frames.RemoveReason.EXPIRED) in events
 
 
 def test_a_new_session_keeps_what_is_known_by_path():
     view, _ = play()
     view.begin()
     assert ("trades", 3, 4) in view.positions()
-    view.take(frames.Topic(1, "trades", frames.TopicKind.SERIES, frames.TopicOptions(keep=3)))
+    view.take(frames.TopicFrame(1, "trades", frames.TopicKind.SERIES, frames.TopicOptions(keep=3)))
     update = view.take(frames.Delta(1, 1, 1, 5, [[[4, 0, {"p": 5}]]]))
     assert update.meta.to == 5
     assert [e[0] for e in update.value] == [2, 3, 4]

@@ -1,1 +1,1 @@
-"""Python client, sync and async shells over wire."""
+"""Connect to an edge from Python: an async client, and a sync one around it."""

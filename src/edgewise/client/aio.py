@@ -1,11 +1,12 @@
-"""The async client.
+"""Connect to an edge with asyncio: subscribe, publish, request.
 
     async with connect("ws://127.0.0.1:8008/ws") as edge:
         async for update in edge.subscribe("alerts/#"):
             print(update.path, update.value)
 
 It reconnects by itself. A subscription that is not read stops reading from the socket when its
-mailbox is full, and the server conflates: a slow consumer gets fewer, newer values.
+mailbox is full, and the server conflates: a slow consumer gets fewer, newer values. The sync
+client runs it on a thread.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from edgewise.client.conversation import (
-    Answer,
-    Asked,
+    CallResult,
     Conversation,
     Delivery,
     Ended,
+    IncomingRequest,
     Outcome,
     backoff_s,
 )
-from edgewise.client.lanes import LANES, Lane, LaneLost, open_lane
+from edgewise.client.transports import TRANSPORTS, Transport, TransportLost, open_transport
 from edgewise.errors import ProtocolError
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.frames import HelloOptions
 from edgewise.wire.view import Event
 
@@ -75,7 +76,7 @@ class Client:
         self,
         urls: tuple[str, ...],
         hello: HelloOptions,
-        kinds: tuple[str, ...] = LANES,
+        kinds: tuple[str, ...] = TRANSPORTS,
         *,
         token: Token = "",
         trust: ssl.SSLContext | None = None,
@@ -92,7 +93,7 @@ class Client:
         self._subscriptions: dict[int, Subscription] = {}
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._handlers: dict[str, OnRequest] = {}
-        self._lane: Lane | None = None
+        self._lane: Transport | None = None
         self._task: asyncio.Task[None] | None = None
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -127,9 +128,9 @@ class Client:
     async def request(self, path: str, body: Any = None) -> Any:
         return await self._answer(self._conversation.request(path, body))
 
-    async def pace(self, *, bytes_per_s: int = 0, updates_per_s: int = 0) -> None:
+    async def set_budget(self, *, bytes_per_s: int = 0, updates_per_s: int = 0) -> None:
         """Another budget from now on; 0 is none."""
-        self._conversation.pace(bytes_per_s, updates_per_s)
+        self._conversation.set_budget(bytes_per_s, updates_per_s)
         await self._send()
 
     def on_request(self, path: str, handler: OnRequest) -> None:
@@ -149,7 +150,7 @@ class Client:
 
     async def close(self) -> None:
         self._conversation.end()
-        with contextlib.suppress(LaneLost):
+        with contextlib.suppress(TransportLost):
             await self._send()
         if self._task is not None:
             self._task.cancel()
@@ -169,7 +170,7 @@ class Client:
             self.opened.clear()
             self._conversation.lost()
             self._fail_calls(ProtocolError(ended.code, ended.reason))
-            if not ended.retry:
+            if not ended.may_retry:
                 self._finish(ProtocolError(ended.code, ended.reason))
                 return
             self.state = "waiting"
@@ -185,38 +186,38 @@ class Client:
 
     async def _session(self, url: str, kind: str) -> Ended:
         """One connection from handshake to its end."""
-        lane: Lane | None = None
+        lane: Transport | None = None
         try:
-            lane = self._lane = await open_lane(kind, url, self._trust)
+            lane = self._lane = await open_transport(kind, url, self._trust)
             self._conversation.begin(await _said(self._token))
             await self._send()
             return await self._receive(lane)
-        except LaneLost as error:
-            return Ended(Code.LOST, str(error))
+        except TransportLost as error:
+            return Ended(ProtocolCode.LOST, str(error))
         except ProtocolError as error:
-            return Ended(Code.LOST, str(error))
+            return Ended(ProtocolCode.LOST, str(error))
         finally:
             self._lane = None
             if lane is not None:
                 await lane.close()
 
-    async def _receive(self, lane: Lane) -> Ended:
+    async def _receive(self, lane: Transport) -> Ended:
         acked_s = time.monotonic()
         while True:
             patience_s = None if self.opened.is_set() else WELCOME_S
             try:
                 frames = await asyncio.wait_for(lane.receive(), patience_s)
             except TimeoutError:
-                return Ended(Code.LOST, "no welcome in time")
+                return Ended(ProtocolCode.LOST, "no welcome in time")
             if frames is None:
-                return Ended(Code.LOST, "the connection ended")
+                return Ended(ProtocolCode.LOST, "the connection ended")
             for data in frames:
                 for outcome in self._conversation.receive(data, time.time_ns() // 1000):
                     if isinstance(outcome, Ended):
                         return outcome
                     await self._take(outcome)
             if self._conversation.open and not self.opened.is_set():
-                lane.named(self._conversation.session_name)
+                lane.set_session(self._conversation.session_name)
                 self.state = "open"
                 self.opened.set()
             if time.monotonic() - acked_s > ACK_S:
@@ -230,14 +231,14 @@ class Client:
                 subscription = self._subscriptions.get(id_)
                 if subscription is not None:
                     await subscription.mailbox.put(outcome.event)
-        elif isinstance(outcome, Answer):
+        elif isinstance(outcome, CallResult):
             self._settle(outcome)
-        elif isinstance(outcome, Asked):
+        elif isinstance(outcome, IncomingRequest):
             task = asyncio.create_task(self._serve(outcome))
             self._serving.add(task)
             task.add_done_callback(self._serving.discard)
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: CallResult) -> None:
         call = self._calls.pop(answer.id, None)
         if call is not None and not call.done():
             if answer.error is None:
@@ -250,15 +251,17 @@ class Client:
             self._conversation.unsubscribe(answer.id)
             _end_mailbox(subscription.mailbox)
 
-    async def _serve(self, asked: Asked) -> None:
+    async def _serve(self, asked: IncomingRequest) -> None:
         handler = self._handlers.get(asked.path)
         if handler is None:
-            self._conversation.refuse(asked.id, Code.NOT_FOUND, f"nothing serves '{asked.path}'")
+            self._conversation.refuse(
+                asked.id, ProtocolCode.NOT_FOUND, f"nothing serves '{asked.path}'"
+            )
         else:
             try:
                 self._conversation.reply(asked.id, await handler(asked.body))
             except ValueError as error:
-                self._conversation.refuse(asked.id, Code.BAD_VALUE, str(error))
+                self._conversation.refuse(asked.id, ProtocolCode.BAD_VALUE, str(error))
         await self._send_quietly()
 
     async def _answer(self, id_: int) -> Any:
@@ -280,7 +283,7 @@ class Client:
 
     async def _send_quietly(self) -> None:
         # A lane that breaks here is noticed by the receiving side, which starts over.
-        with contextlib.suppress(LaneLost):
+        with contextlib.suppress(TransportLost):
             await self._send()
 
     def _fail_calls(self, error: ProtocolError) -> None:
@@ -292,7 +295,7 @@ class Client:
     def _finish(self, error: ProtocolError | None) -> None:
         self.state = "closed"
         self.error = self.error or error
-        self._fail_calls(error or ProtocolError(Code.DONE, "closed"))
+        self._fail_calls(error or ProtocolError(ProtocolCode.DONE, "closed"))
         for subscription in self._subscriptions.values():
             _end_mailbox(subscription.mailbox)
 
@@ -317,7 +320,7 @@ def connect(
     client: str = "python",
     bytes_per_s: int = 0,
     updates_per_s: int = 0,
-    transports: tuple[str, ...] = LANES,
+    transports: tuple[str, ...] = TRANSPORTS,
     ca: str | Path | None = None,
 ) -> Client:
     """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8008/ws.

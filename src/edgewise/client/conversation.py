@@ -1,5 +1,7 @@
-"""A client's side of the conversation without I/O: what to say after connecting, what each frame
-means for which subscription, when to try again. The async and sync shells only move bytes.
+"""Keep a client's side of a session without I/O, across reconnects. Pure.
+
+It says what to send after connecting, what each frame means for which subscription, and when to
+try again. The async and the sync client only move bytes, so all of this is tested without sockets.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ from typing import Any
 
 from msgspec import structs
 
-from edgewise.client.lanes import FRAME_BYTES_MAX
 from edgewise.errors import ProtocolError
 from edgewise.wire import frames
-from edgewise.wire.codes import Code, retry
+from edgewise.wire.codes import ProtocolCode, may_retry
 from edgewise.wire.paths import parse_path, parse_selector, selects
-from edgewise.wire.session import Session, Side
+from edgewise.wire.session import PeerSide, SessionGrammar
 from edgewise.wire.view import Event, Stopped, View
 
+FRAME_BYTES_MAX = 16 * 1024 * 1024  # what we accept from a server
 BACKOFF_FIRST_S = 0.25
 BACKOFF_MOST_S = 10.0
 HAVE_ENTRY_BYTES = 24  # of one position, besides its path
@@ -25,7 +27,7 @@ HAVE_SPARE_BYTES = 4096  # of SUBSCRIBE, besides its positions
 
 
 @dataclass(slots=True)
-class Ask:
+class SubscriptionRequest:
     """A subscription as the user wants it; it outlives connections."""
 
     id: int
@@ -43,7 +45,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResult:
     """The end of a PUBLISH or REQUEST: `error` is None when it went well."""
 
     id: int
@@ -52,7 +54,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IncomingRequest:
     """The server asks us."""
 
     id: int
@@ -66,11 +68,11 @@ class Ended:
     reason: str
 
     @property
-    def retry(self) -> bool:
-        return retry(self.code)
+    def may_retry(self) -> bool:
+        return may_retry(self.code)
 
 
-Outcome = Delivery | Answer | Asked | Ended
+Outcome = Delivery | CallResult | IncomingRequest | Ended
 
 
 def backoff_s(attempt: int, dice: float) -> float:
@@ -87,15 +89,15 @@ class Conversation:
         self.session_name = ""
         self.open = False
         self._hello = hello or frames.HelloOptions()
-        self._grammar = Session(Side.CLIENT, FRAME_BYTES_MAX)
-        self._asks: dict[int, Ask] = {}
+        self._grammar = SessionGrammar(PeerSide.CLIENT, FRAME_BYTES_MAX)
+        self._asks: dict[int, SubscriptionRequest] = {}
         self._next_id = 1
         self._acked = 0
         self._frame_bytes = FRAME_BYTES_MAX
 
     def begin(self, token: str = "") -> None:
         """Connected: HELLO goes out. What is known by path stays known."""
-        self._grammar = Session(Side.CLIENT, FRAME_BYTES_MAX)
+        self._grammar = SessionGrammar(PeerSide.CLIENT, FRAME_BYTES_MAX)
         self.view.begin()
         self.open = False
         self._acked = 0
@@ -113,30 +115,30 @@ class Conversation:
         elif isinstance(frame, frames.Ping):
             self._grammar.send(frames.Pong(frame.n, now_us))
         elif isinstance(frame, frames.Reply):
-            return [Answer(frame.id, frame.body, None)]
+            return [CallResult(frame.id, frame.body, None)]
         elif isinstance(frame, frames.Error):
-            return [Answer(frame.id, None, ProtocolError(frame.code, frame.reason))]
+            return [CallResult(frame.id, None, ProtocolError(frame.code, frame.reason))]
         elif isinstance(frame, frames.Request):
-            return [Asked(frame.id, frame.path, frame.body)]
+            return [IncomingRequest(frame.id, frame.path, frame.body)]
         elif isinstance(frame, frames.Close):
             return [Ended(frame.code, frame.reason)]
         elif frame is not None:
             return self._deliver(self.view.take(frame))
         return []
 
-    def pace(self, bytes_per_s: int, updates_per_s: int) -> None:
+    def set_budget(self, bytes_per_s: int, updates_per_s: int) -> None:
         """Another budget from now on, also after a reconnect."""
         self._hello = structs.replace(
             self._hello, bytes_per_s=bytes_per_s, updates_per_s=updates_per_s
         )
         if self.open:
-            self._grammar.send(frames.Pace(bytes_per_s, updates_per_s))
+            self._grammar.send(frames.BudgetFrame(bytes_per_s, updates_per_s))
 
     def data_to_send(self) -> list[bytes]:
         return self._grammar.data_to_send()
 
     def subscribe(self, selector: str, **options: Any) -> int:
-        ask = Ask(self._take_id(), parse_selector(selector), selector, options)
+        ask = SubscriptionRequest(self._take_id(), parse_selector(selector), selector, options)
         self._asks[ask.id] = ask
         if self.open:
             self._send_ask(ask)
@@ -158,7 +160,7 @@ class Conversation:
     def reply(self, request: int, body: Any) -> None:
         self._grammar.send(frames.Reply(request, body))
 
-    def refuse(self, request: int, code: Code, reason: str) -> None:
+    def refuse(self, request: int, code: ProtocolCode, reason: str) -> None:
         self._grammar.send(frames.Error(request, code, reason))
 
     def ack(self) -> None:
@@ -168,7 +170,7 @@ class Conversation:
             self._grammar.send(frames.Ack(self._acked))
 
     def end(self) -> None:
-        self._grammar.end(Code.DONE, "done")
+        self._grammar.end(ProtocolCode.DONE, "done")
         self.open = False
 
     def lost(self) -> None:
@@ -177,7 +179,7 @@ class Conversation:
 
     def _call(self, build: Any) -> int:
         if not self.open:
-            raise ProtocolError(Code.LOST, "not connected")
+            raise ProtocolError(ProtocolCode.LOST, "not connected")
         id_ = self._take_id()
         self._grammar.send(build(id_))
         return id_
@@ -186,7 +188,7 @@ class Conversation:
         self._next_id += 1
         return self._next_id - 1
 
-    def _send_ask(self, ask: Ask) -> None:
+    def _send_ask(self, ask: SubscriptionRequest) -> None:
         have, room = [], self._frame_bytes - HAVE_SPARE_BYTES
         for position in self.view.positions():
             if selects(ask.selector, parse_path(position[0])):

@@ -1,4 +1,4 @@
-"""The sync client: the async one on a thread of its own.
+"""Connect to an edge from threads: the async client on a thread of its own.
 
 with connect("ws://127.0.0.1:8008/ws") as edge:
     for update in edge.subscribe("alerts/#"):
@@ -15,19 +15,19 @@ from typing import Any, Self
 
 from edgewise.client import aio
 from edgewise.errors import ProtocolError
-from edgewise.wire.codes import Code
-from edgewise.wire.frames import Gone
+from edgewise.wire.codes import ProtocolCode
+from edgewise.wire.frames import RemoveReason
 from edgewise.wire.view import Event, Removed
 
 OPEN_S = 10.0
 CALL_S = 30.0
-_END = Removed("", Gone.UNSUBSCRIBED)  # stands for the end between the threads
+_END = Removed("", RemoveReason.UNSUBSCRIBED)  # stands for the end between the threads
 
 
-class Subscription:
+class SyncSubscription:
     """Iterate for events; `next(timeout_s)` answers None when nothing came in time."""
 
-    def __init__(self, client: Client, inner: aio.Subscription) -> None:
+    def __init__(self, client: SyncClient, inner: aio.Subscription) -> None:
         self._client = client
         self._inner = inner
 
@@ -60,7 +60,7 @@ class Subscription:
         self._client.run(self._inner.close())
 
 
-class Client:
+class SyncClient:
     def __init__(self, url: str | tuple[str, ...], **options: Any) -> None:
         self._url = url
         self._options = options
@@ -74,7 +74,7 @@ class Client:
             self.run(self._enter())
         except TimeoutError:
             self._shut()
-            raise ProtocolError(Code.LOST, f"no edge answers at {self._url}") from None
+            raise ProtocolError(ProtocolCode.LOST, f"no edge answers at {self._url}") from None
         if self._edge.error is not None:
             self._shut()
             raise self._edge.error
@@ -88,11 +88,11 @@ class Client:
     ) -> None:
         self._shut()
 
-    def subscribe(self, selector: str, **options: Any) -> Subscription:
+    def subscribe(self, selector: str, **options: Any) -> SyncSubscription:
         async def start() -> aio.Subscription:
             return self._edge.subscribe(selector, **options)
 
-        return Subscription(self, self.run(start()))
+        return SyncSubscription(self, self.run(start()))
 
     def publish(self, path: str, value: Any, **options: Any) -> None:
         self.run(self._edge.publish(path, value, **options))
@@ -108,8 +108,8 @@ class Client:
 
         self._edge.on_request(path, answer)
 
-    def pace(self, *, bytes_per_s: int = 0, updates_per_s: int = 0) -> None:
-        self.run(self._edge.pace(bytes_per_s=bytes_per_s, updates_per_s=updates_per_s))
+    def set_budget(self, *, bytes_per_s: int = 0, updates_per_s: int = 0) -> None:
+        self.run(self._edge.set_budget(bytes_per_s=bytes_per_s, updates_per_s=updates_per_s))
 
     def value(self, path: str) -> Any:
         return self._edge.value(path)
@@ -135,6 +135,14 @@ class Client:
         self._loop.close()
 
 
-def connect(url: str | tuple[str, ...], **options: Any) -> Client:
-    """Options as for `edgewise.client.aio.connect`."""
-    return Client(url, **options)
+def connect(url: str | tuple[str, ...], **options: Any) -> SyncClient:
+    """A client that blocks, for `with`; options as for `edgewise.aio.connect`.
+
+        with edgewise.connect("ws://127.0.0.1:8008/ws") as edge:
+            edge.publish("rooms/hall", {"celsius": 21.5})
+            for update in edge.subscribe("alerts/#"):
+                print(update.path, update.value)
+
+    It reconnects by itself.
+    """
+    return SyncClient(url, **options)

@@ -1,1 +1,1 @@
-"""Topics, sessions, conflation, transports: the last mile."""
+"""Serve topics to clients: topic tree, sessions, conflation, transports."""

@@ -1,13 +1,13 @@
-"""The edge's limits and choices, in one frozen value. Every queue, buffer and loop is here."""
+"""Hold the limits and choices of an edge in one frozen value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.edge.gate import Verifier
-from edgewise.edge.proxies import Proxies
-from edgewise.edge.revoked import Revoked
+from edgewise.edge.access.auth import Verifier
+from edgewise.edge.access.forwarded import TrustedProxies
+from edgewise.edge.access.revocation import RevocationList
 from edgewise.errors import SetupError
 
 
@@ -17,7 +17,7 @@ class EdgeConfig:
 
     assets: tuple[tuple[str, Path], ...] = ()
     verifier: Verifier | None = None  # without one, loopback only and everybody is `anyone`
-    revoked: Revoked | None = None  # principals whose tokens no longer hold
+    revoked: RevocationList | None = None  # principals whose tokens no longer hold
     origins: tuple[str, ...] = ()  # pages from elsewhere that may connect
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks that say who asks
@@ -42,11 +42,11 @@ class EdgeConfig:
     poll_idle_ms: int = 30_000  # how long a session lives without a poll
 
     tick_ms: int = 10  # under load, the longest wait that lets updates share a write
-    overload_ms: int = 1_000  # a round of flushes that takes longer: newcomers are refused
+    overload_ms: int = 1_000  # a round of flushes that takes longer: new sessions are refused
     flush_bytes: int = 16 * 1024  # one write
     flush_bytes_max: int = 64 * 1024  # one write to a socket that takes each write whole
     notsent_lowat: int = 16 * 1024  # bytes the kernel may hold unsent
-    sweep_ms: int = 250  # how often expiry, silence and idleness are looked at
+    sweep_ms: int = 250  # how often expiry, staleness and idleness are checked
 
     def validate(self) -> None:
         for name in self.__slots__:
@@ -58,7 +58,7 @@ class EdgeConfig:
                 raise SetupError(f"edge: the asset prefix '{prefix}' must begin with '/'")
             if not directory.is_dir():
                 raise SetupError(f"edge: {directory} is no directory; give one for '{prefix}'")
-        Proxies(self.trusted_proxies)
+        TrustedProxies(self.trusted_proxies)
         for path in self.tls or ():
             if not path.is_file():
                 raise SetupError(f"edge: {path} is no file; TLS needs a certificate and a key")

@@ -1,10 +1,11 @@
-"""Windows and aggregates as a library of its own: no Spark, no server.
+"""Compute windows and aggregates over plain values: no Spark, no server, no app.
 
-from edgewise.eep import Mean, sliding
-window = sliding(Mean(), 3)
-for price in (1.0, 2.0, 3.0, 4.0):
-    for mean in window.push(price):
-        print(mean)          # 2.0, then 3.0
+>>> from edgewise import eep
+>>> window = eep.sliding(eep.Mean(), 3)
+>>> [window.push(price) for price in (1.0, 2.0, 3.0, 4.0)]
+[(), (), (2.0,), (3.0,)]
+
+The aggregates here are the definitions that queries and merges follow; `laws` checks yours.
 """
 
 from edgewise.eep.aggregate import Aggregate

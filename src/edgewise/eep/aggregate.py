@@ -1,16 +1,19 @@
-"""Aggregates as four verbs over a state that is a value, never a place.
+"""Define what an aggregate is: four verbs over a state that is replaced, never changed.
 
     init()                     the state of nothing
     accumulate(state, value)   the state with one value more
     compensate(state, value)   the state with that value less: the inverse of accumulate
     emit(state)                the result
 
-A state is plain data (a number, or a tuple of them) and is never changed, only replaced, so a
-window may keep it, a snapshot may hold it, and two windows may share it. An aggregate that cannot
-take a value back (min, max) says `invertible = False` and gives `merge(earlier, later)` instead;
-windows then slide with two stacks, in constant amortised time. `tumble`, `slide`, `ranges` and
-`absorb` do a whole array at once; they have a loop over the four verbs as default, so your own
-aggregate needs four lines:
+This is the one definition of an aggregate in the house: windows of `eep` run it, kernels run it or
+code that a law holds to it (`language.py`), the edge merges by it. A state is plain data (numbers,
+text, tuples, dicts), so that a window may keep it, a snapshot may hold it, and two windows may
+share it. The price of replacing it is a new tuple per value; what keeps all its values pays more.
+
+An aggregate that cannot take a value back (min, max) says `invertible = False` and gives
+`merge(earlier, later)` instead; the values inside are then retained (`retaining.py`). `tumble`,
+`slide`, `fold_ranges` and `absorb` do a whole array at once; by default they loop over the verbs,
+so that your own aggregate needs eight lines:
 
     class Product(Aggregate):
         def init(self): return 1
@@ -31,22 +34,42 @@ Result = Any
 
 
 class Aggregate:
+    """Four verbs. Give all of them, or `invertible = False` and `merge` for `compensate`.
+
+    >>> class Product(edgewise.Aggregate):
+    ...     def init(self):
+    ...         return 1
+    ...     def accumulate(self, state, value):
+    ...         return state * value
+    ...     def compensate(self, state, value):
+    ...         return state // value
+    ...     def emit(self, state):
+    ...         return state
+    >>> edgewise.eep.sliding(Product(), 2).push_many([2, 3, 4])
+    [6, 12]
+    """
+
     invertible = True
+    takes_null = False  # in a query, nulls are left out
 
     def init(self) -> Any:
+        """The state of nothing."""
         raise NotImplementedError
 
     def accumulate(self, state: Any, value: Any) -> Any:
+        """The state with one value more."""
         raise NotImplementedError
 
     def compensate(self, state: Any, value: Any) -> Any:
+        """The state with that value less: the inverse of `accumulate`."""
         raise NotImplementedError
 
     def emit(self, state: Any) -> Result:
+        """The result."""
         raise NotImplementedError
 
     def merge(self, earlier: Any, later: Any) -> Any:
-        """The state of both together. Windows ask it of those that are not invertible."""
+        """The state of both together: for windows where it is not invertible, and for the edge."""
         raise NotImplementedError
 
     def tumble(self, blocks: Array) -> Sequence[Result]:
@@ -68,7 +91,7 @@ class Aggregate:
                 out.append(self.emit(state))
         return out
 
-    def ranges(self, values: Array, starts: Array) -> Sequence[Result]:
+    def fold_ranges(self, values: Array, starts: Array) -> Sequence[Result]:
         """One result per range of values, from each start to the next or the end; none empty."""
         return [self.of(_plain(part)) for part in np.split(values, starts[1:])]
 
@@ -92,7 +115,7 @@ def _plain(values: Array) -> Sequence[Any]:
     return found
 
 
-def sliding_fold(fold: Any, values: Array, n: int) -> Array:
+def fold_sliding(fold: Any, values: Array, n: int) -> Array:
     """An associative fold over every run of n values, each value folded three times at most.
 
     Values are cut into blocks of n; a run spans the tail of one block and the head of the next, so
@@ -102,7 +125,7 @@ def sliding_fold(fold: Any, values: Array, n: int) -> Array:
     count = len(values) - n + 1
     if count <= 0:
         return values[:0]
-    across = across_blocks(values, n)
+    across = split_blocks(values, n)
     results = across.copy()
     for i in range(n - 2, -1, -1):  # from each value to the end of its block
         fold(results[i], results[i + 1], out=results[i])
@@ -113,7 +136,7 @@ def sliding_fold(fold: Any, values: Array, n: int) -> Array:
     return results.T.ravel()[:count]
 
 
-def across_blocks(values: Array, n: int) -> Array:
+def split_blocks(values: Array, n: int) -> Array:
     """Blocks of n as columns, so that every step of a fold is one operation on whole rows."""
     padded = -len(values) % n
     whole = np.concatenate([values, values[-1:].repeat(padded)]) if padded else values

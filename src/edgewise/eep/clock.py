@@ -1,4 +1,4 @@
-"""Clocks decide when a window closes. `advance(event)` sees each event and says what time it is.
+"""Decide when a window closes: `advance(event)` of a clock gives the time at an event.
 
 A clock only grows. None of them reads the machine's time by itself: `Wall` is given the reading.
 Those that know how also say it for a whole array: `advance_many(events)` gives the time at each,
@@ -14,6 +14,8 @@ import numpy as np
 
 
 class Clock(Protocol):
+    """What a window that closes by time asks."""
+
     def now(self) -> Any: ...
     def advance(self, event: Any) -> Any: ...
     def advance_many(self, events: Any) -> Any: ...

@@ -1,4 +1,4 @@
-"""Several aggregates over the same values at once; what two of them share is computed once."""
+"""Compute several aggregates over the same values at once; what two share is computed once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from edgewise.eep.aggregate import Aggregate, Array
-from edgewise.eep.numeric import Count, Max, Mean, Min, StdDev, Sum, Variance, lengths, roots
+from edgewise.eep.numeric import (
+    Count,
+    Max,
+    Mean,
+    Min,
+    StdDev,
+    Sum,
+    Variance,
+    count_ranges,
+    take_roots,
+)
 
 
 class Composite(Aggregate):
@@ -38,35 +48,37 @@ class Composite(Aggregate):
         return {name: p.emit(s) for (name, p), s in pairs}
 
     def tumble(self, blocks: Array) -> Any:
-        return self._together(lambda part: part.tumble(blocks), blocks.shape[1])
+        return self._compute_columns(lambda part: part.tumble(blocks), blocks.shape[1])
 
     def slide(self, values: Array, n: int) -> Any:
-        return self._together(lambda part: part.slide(values, n), n)
+        return self._compute_columns(lambda part: part.slide(values, n), n)
 
-    def ranges(self, values: Array, starts: Array) -> Any:
-        return self._together(lambda part: part.ranges(values, starts), lengths(values, starts))
+    def fold_ranges(self, values: Array, starts: Array) -> Any:
+        return self._compute_columns(
+            lambda part: part.fold_ranges(values, starts), count_ranges(values, starts)
+        )
 
     def absorb(self, state: Any, values: Array) -> Any:
         pairs = zip(self.parts.values(), state, strict=True)
         return tuple(p.absorb(s, values) for p, s in pairs)
 
-    def _together(self, compute: Callable[[Aggregate], Any], counts: Any) -> Array:
+    def _compute_columns(self, compute: Callable[[Aggregate], Any], counts: Any) -> Array:
         """One record per result, with a field per part; what two parts share is computed once."""
         done: dict[type[Aggregate], Any] = {}
 
-        def once(part: Aggregate) -> Any:
+        def compute_once(part: Aggregate) -> Any:
             kind = type(part)
             if kind not in _SHARED:
                 return compute(part)
             if kind not in done:
                 base = {StdDev: Variance, Mean: Sum}.get(kind)
-                found = compute(part) if base is None else once(base())
-                done[kind] = roots(found) if kind is StdDev else found
+                found = compute(part) if base is None else compute_once(base())
+                done[kind] = take_roots(found) if kind is StdDev else found
                 if kind is Mean:
                     done[kind] = found / counts
             return done[kind]
 
-        columns = {name: once(part) for name, part in self.parts.items()}
+        columns = {name: compute_once(part) for name, part in self.parts.items()}
         arrays = {name: np.asarray(column) for name, column in columns.items()}
         size = len(next(iter(arrays.values())))
         records = np.empty(size, dtype=[(name, a.dtype) for name, a in arrays.items()])

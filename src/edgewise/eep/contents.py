@@ -1,4 +1,4 @@
-"""Aggregates that keep values themselves: percentiles, distinct, top-k, first, last, the whole."""
+"""Aggregate by keeping values: percentiles, distinct, top-k, first, last, the whole."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Percentile(Aggregate):
     def init(self) -> tuple[Any, ...]:
         return ()
 
-    def _place(self, state: tuple[Any, ...], value: Any) -> int:
+    def _find_position(self, state: tuple[Any, ...], value: Any) -> int:
         low, high = 0, len(state)
         while low < high:
             middle = (low + high) // 2
@@ -30,11 +30,11 @@ class Percentile(Aggregate):
         return low
 
     def accumulate(self, state: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-        at = self._place(state, value)
+        at = self._find_position(state, value)
         return (*state[:at], value, *state[at:])
 
     def compensate(self, state: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-        at = self._place(state, value)
+        at = self._find_position(state, value)
         return state[:at] + state[at + 1 :]
 
     def merge(self, earlier: tuple[Any, ...], later: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -54,10 +54,10 @@ class Distinct(Aggregate):
         return {**state, value: state.get(value, 0) + 1}
 
     def compensate(self, state: dict[Any, int], value: Any) -> dict[Any, int]:
-        after = {**state, value: state[value] - 1}
-        if not after[value]:
-            del after[value]
-        return after
+        left = state.get(value, 0) - 1
+        if left > 0:
+            return {**state, value: left}
+        return {other: count for other, count in state.items() if other != value}
 
     def merge(self, earlier: dict[Any, int], later: dict[Any, int]) -> dict[Any, int]:
         return {**earlier, **{v: earlier.get(v, 0) + n for v, n in later.items()}}
@@ -95,6 +95,8 @@ class First(Aggregate):
 
 
 class Last(First):
+    """The newest value inside."""
+
     def accumulate(self, state: Any, value: Any) -> Any:
         return (value,)
 
@@ -125,5 +127,5 @@ class Whole(Aggregate):
     def tumble(self, blocks: Array) -> Sequence[Result]:
         return [self.function(row) for row in blocks]
 
-    def ranges(self, values: Array, starts: Array) -> Sequence[Result]:
+    def fold_ranges(self, values: Array, starts: Array) -> Sequence[Result]:
         return [self.function(part) for part in np.split(values, starts[1:])]

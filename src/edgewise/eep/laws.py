@@ -1,4 +1,4 @@
-"""The laws every aggregate and every window keeps, ours and yours.
+"""Check the laws that every aggregate and every window keeps, ours and yours.
 
 Call them from a test with values of your choice; each raises AssertionError with what broke.
 """
@@ -10,10 +10,11 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from edgewise.eep.aggregate import Aggregate
-from edgewise.eep.window import Window, listed
+from edgewise.eep.language import fold
+from edgewise.eep.window import Window, to_list
 
 REL_TOL = 1e-9
 ABS_TOL = 1e-6
@@ -84,7 +85,7 @@ def batching_changes_nothing(
     edges = [0, *sorted(c for c in cuts if c <= len(values)), len(values)]
     together: list[Any] = []
     for low, high in pairwise(edges):
-        together += listed(many.push_many(values[low:high]))
+        together += to_list(many.push_many(values[low:high]))
     assert close(singly, together), f"one by one {singly}, in batches {together}"
 
 
@@ -158,3 +159,64 @@ def _size(state: Any) -> int:
     if isinstance(state, list | tuple) or hasattr(state, "popleft"):
         return sum(map(_size, state))
     return 1
+
+
+# What stands for an aggregate or a window elsewhere, as generated code does.
+
+
+class Subject(Protocol):
+    """An implementation of an aggregate: rows come, rows leave, all is forgotten."""
+
+    def add(self, value: Any) -> None: ...
+    def remove(self, value: Any) -> None: ...
+    def reset(self) -> None: ...
+    def value(self) -> Any: ...
+
+
+def keeps_the_laws(aggregate: Any, samples: Sequence[Any]) -> None:
+    """The laws of an aggregate by itself, over all runs of a few samples."""
+    for start in range(len(samples)):
+        values = [*samples[start:], *samples[:start]]
+        compensate_undoes_accumulate(aggregate, values)
+        if not aggregate.invertible or type(aggregate).merge is not Aggregate.merge:
+            merge_joins_two_runs(aggregate, values[: start + 1], values[start + 1 :])
+
+
+def follows_definition(
+    definition: Any, subject: Subject, steps: Sequence[tuple[str, Any]]
+) -> None:
+    """After each step the subject gives what the definition gives.
+
+    A step is `("add", value)`, `("remove", None)`, which lets the oldest value go, or
+    `("reset", None)`. Nulls are left out, as in a query. An invertible definition is run by its
+    verbs, another one over what is left.
+    """
+    held: deque[Any] = deque()
+    state = definition.init()
+    for number, (verb, value) in enumerate(steps):
+        if verb == "reset":
+            held.clear()
+            state = definition.init()
+            subject.reset()
+        elif verb == "add":
+            held.append(value)
+            if value is not None or definition.takes_null:
+                state = definition.accumulate(state, value)
+            subject.add(value)
+        elif held:
+            gone = held.popleft()
+            if definition.invertible and (gone is not None or definition.takes_null):
+                state = definition.compensate(state, gone)
+            subject.remove(gone)
+        wanted = definition.emit(state) if definition.invertible else fold(definition, held)
+        found = subject.value()
+        assert close(found, wanted), f"after step {number} ({verb} {value}): {found}, not {wanted}"
+
+
+def windows_agree(
+    window: Window, other: Callable[[Sequence[Any]], Sequence[Any]], values: Sequence[Any]
+) -> None:
+    """Another window, a function from all values to all results, gives the results of ours."""
+    wanted = [r for value in values for r in window.push(value)]
+    found = list(other(values))
+    assert close(found, wanted), f"the other window gives {found}, ours {wanted}"

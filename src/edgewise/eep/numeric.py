@@ -1,4 +1,4 @@
-"""Aggregates of numbers: count, sum, min, max, mean, variance, standard deviation.
+"""Aggregate numbers: count, sum, min, max, mean, variance, standard deviation.
 
 A whole array at once gives what the four verbs give one by one, but for rounding: a sum carries
 what it lost, and no result of a slide depends on more than two windows of values.
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.eep.aggregate import Aggregate, Array, across_blocks, sliding_fold
+from edgewise.eep.aggregate import Aggregate, Array, fold_sliding, split_blocks
 
 
 class Count(Aggregate):
+    """How many values."""
+
     def init(self) -> int:
         return 0
 
@@ -36,19 +38,19 @@ class Count(Aggregate):
     def slide(self, values: Array, n: int) -> Sequence[int]:
         return np.full(max(0, len(values) - n + 1), n)  # type: ignore[return-value]
 
-    def ranges(self, values: Array, starts: Array) -> Array:
-        return lengths(values, starts)
+    def fold_ranges(self, values: Array, starts: Array) -> Array:
+        return count_ranges(values, starts)
 
     def absorb(self, state: int, values: Array) -> int:
         return state + len(values)
 
 
-def lengths(values: Array, starts: Array) -> Array:
+def count_ranges(values: Array, starts: Array) -> Array:
     return np.diff(starts, append=len(values))
 
 
 class Sum(Aggregate):
-    """Neumaier's sum: the state is (sum, what rounding lost).
+    """The sum, by Neumaier: the state is (sum, what rounding lost).
 
     After any number of additions and subtractions the error is within two units in the last place
     of the largest sum on the way.
@@ -80,9 +82,9 @@ class Sum(Aggregate):
         return blocks.sum(axis=1)
 
     def slide(self, values: Array, n: int) -> Array:
-        return sliding_fold(np.add, values, n)
+        return fold_sliding(np.add, values, n)
 
-    def ranges(self, values: Array, starts: Array) -> Array:
+    def fold_ranges(self, values: Array, starts: Array) -> Array:
         return np.add.reduceat(values, starts)
 
     def absorb(self, state: Any, values: Array) -> Any:
@@ -114,9 +116,9 @@ class _Extreme(Aggregate):
         return type(self).fold.reduce(blocks, axis=1)
 
     def slide(self, values: Array, n: int) -> Array:
-        return sliding_fold(type(self).fold, values, n)
+        return fold_sliding(type(self).fold, values, n)
 
-    def ranges(self, values: Array, starts: Array) -> Array:
+    def fold_ranges(self, values: Array, starts: Array) -> Array:
         return type(self).fold.reduceat(values, starts)
 
     def absorb(self, state: Any, values: Array) -> Any:
@@ -126,6 +128,8 @@ class _Extreme(Aggregate):
 
 
 class Min(_Extreme):
+    """The smallest value, None over nothing."""
+
     fold = np.minimum
 
     def pick(self, left: Any, right: Any) -> Any:
@@ -133,6 +137,8 @@ class Min(_Extreme):
 
 
 class Max(_Extreme):
+    """The largest value, None over nothing."""
+
     fold = np.maximum
 
     def pick(self, left: Any, right: Any) -> Any:
@@ -140,7 +146,7 @@ class Max(_Extreme):
 
 
 class Mean(Sum):
-    """State: (sum, lost, n)."""
+    """The mean, None over nothing; state: (sum, what rounding lost, n)."""
 
     def init(self) -> Any:
         return (0, 0, 0)
@@ -162,10 +168,10 @@ class Mean(Sum):
         return blocks.mean(axis=1)
 
     def slide(self, values: Array, n: int) -> Array:
-        return sliding_fold(np.add, values, n) / n
+        return fold_sliding(np.add, values, n) / n
 
-    def ranges(self, values: Array, starts: Array) -> Array:
-        return np.add.reduceat(values, starts) / lengths(values, starts)
+    def fold_ranges(self, values: Array, starts: Array) -> Array:
+        return np.add.reduceat(values, starts) / count_ranges(values, starts)
 
     def absorb(self, state: Any, values: Array) -> Any:
         if not len(values):
@@ -175,14 +181,14 @@ class Mean(Sum):
 
 
 class Variance(Aggregate):
-    """Of a sample (n - 1), by Welford; state: (n, mean, squared distances).
+    """The variance of a sample (n - 1), by Welford; state: (n, mean, squared distances).
 
     Taking a large value back would leave its rounding behind for ever, so windows merge instead:
     no result depends on values that are gone.
     """
 
     invertible = False
-    spare = 1
+    ddof = 1
 
     def init(self) -> tuple[int, float, float]:
         return (0, 0.0, 0.0)
@@ -203,37 +209,37 @@ class Variance(Aggregate):
 
     def emit(self, state: tuple[int, float, float]) -> float | None:
         n, _, squares = state
-        return squares / (n - self.spare) if n > self.spare else None
+        return squares / (n - self.ddof) if n > self.ddof else None
 
     def tumble(self, blocks: Array) -> Array:
-        if blocks.shape[1] <= self.spare:
+        if blocks.shape[1] <= self.ddof:
             return np.full(len(blocks), None)
-        return blocks.var(axis=1, ddof=self.spare)
+        return blocks.var(axis=1, ddof=self.ddof)
 
     def slide(self, values: Array, n: int) -> Array:
-        """As `sliding_fold`, with the merge above on whole columns."""
+        """As `fold_sliding`, with the merge above on whole columns."""
         count = len(values) - n + 1
-        if n <= self.spare or count <= 0:
+        if n <= self.ddof or count <= 0:
             return np.full(max(0, count), None)
-        across = across_blocks(values, n)
-        heads = _welford(across)
-        tails = [part[::-1] for part in _welford(across[::-1])]
+        across = split_blocks(values, n)
+        heads = _run_welford(across)
+        tails = [part[::-1] for part in _run_welford(across[::-1])]
         squares = tails[1].copy()
         later = np.arange(1, n)[:, None]  # how many of a run are in the next block
         delta = heads[0][:-1, 1:] - tails[0][1:, :-1]
         squares[1:, :-1] += heads[1][:-1, 1:] + delta * delta * ((n - later) * later / n)
-        return squares.T.ravel()[:count] / (n - self.spare)
+        return squares.T.ravel()[:count] / (n - self.ddof)
 
-    def ranges(self, values: Array, starts: Array) -> Array:
-        counts = lengths(values, starts)
+    def fold_ranges(self, values: Array, starts: Array) -> Array:
+        counts = count_ranges(values, starts)
         means = np.add.reduceat(values, starts, dtype=float) / counts
         distances = values - means.repeat(counts)
         squares = np.add.reduceat(distances * distances, starts)
-        enough = counts > self.spare
+        enough = counts > self.ddof
         if enough.all():
-            return squares / (counts - self.spare)
+            return squares / (counts - self.ddof)
         found = np.full(len(starts), None)
-        found[enough] = squares[enough] / (counts[enough] - self.spare)
+        found[enough] = squares[enough] / (counts[enough] - self.ddof)
         return found
 
     def absorb(self, state: Any, values: Array) -> Any:
@@ -243,7 +249,7 @@ class Variance(Aggregate):
         return self.merge(state, (len(values), mean, ((values - mean) ** 2).sum().item()))
 
 
-def _welford(across: Array) -> tuple[Array, Array]:
+def _run_welford(across: Array) -> tuple[Array, Array]:
     """Mean and squared distances of the first 1, 2, .. n values of each column."""
     means, squares = np.empty(across.shape), np.empty(across.shape)
     mean, square = np.zeros(across.shape[1]), np.zeros(across.shape[1])
@@ -256,21 +262,23 @@ def _welford(across: Array) -> tuple[Array, Array]:
 
 
 class StdDev(Variance):
+    """The square root of the variance of a sample."""
+
     def emit(self, state: Any) -> float | None:
         variance = super().emit(state)
         return None if variance is None else variance**0.5
 
     def tumble(self, blocks: Array) -> Array:
-        return roots(super().tumble(blocks))
+        return take_roots(super().tumble(blocks))
 
     def slide(self, values: Array, n: int) -> Array:
-        return roots(super().slide(values, n))
+        return take_roots(super().slide(values, n))
 
-    def ranges(self, values: Array, starts: Array) -> Array:
-        return roots(super().ranges(values, starts))
+    def fold_ranges(self, values: Array, starts: Array) -> Array:
+        return take_roots(super().fold_ranges(values, starts))
 
 
-def roots(variances: Array) -> Array:
+def take_roots(variances: Array) -> Array:
     """Of each; a variance that is not there has no root."""
     if variances.dtype != object:
         return np.sqrt(variances)

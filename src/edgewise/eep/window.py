@@ -1,4 +1,4 @@
-"""Windows over values: tumbling, sliding, periodic, monotonic.
+"""Gather values in windows: tumbling, sliding, periodic, monotonic.
 
 `push(event)` gives the results that event brought, as a tuple (mostly empty or of one).
 `push_many(events)` gives all results of a list, as a list, or of an array, as an array (of records
@@ -17,6 +17,7 @@ import numpy as np
 
 from edgewise.eep.aggregate import Aggregate
 from edgewise.eep.clock import Clock
+from edgewise.eep.retaining import Retaining
 
 Results = tuple[Any, ...]
 _NONE: Results = ()
@@ -24,12 +25,14 @@ CHUNK_VALUES = 1 << 15  # what a processor's cache holds with all that is folded
 
 
 class Window:
-    """What windows share."""
+    """A window over values: push them in, results come out."""
 
     def push(self, event: Any) -> Results:
+        """The results that one event brings, mostly none or one."""
         raise NotImplementedError
 
     def push_many(self, events: Any) -> Any:
+        """The results of many events: a list, or an array for an array where they can be one."""
         out: list[Any] = []
         for event in _plain(events):
             out += self.push(event)
@@ -40,9 +43,11 @@ class Window:
         return _Pipe(self, then)
 
     def snapshot(self) -> Any:
+        """The state as plain data."""
         raise NotImplementedError
 
     def restore(self, state: Any) -> None:
+        """Go on from a snapshot of a window that is made alike."""
         raise NotImplementedError
 
 
@@ -51,7 +56,7 @@ def _plain(events: Any) -> Iterable[Any]:
     return plain
 
 
-def listed(results: Any) -> list[Any]:
+def to_list(results: Any) -> list[Any]:
     """Results as a list, records as dicts."""
     if not isinstance(results, np.ndarray):
         return list(results)
@@ -60,17 +65,17 @@ def listed(results: Any) -> list[Any]:
     return rows if names is None else [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _joined(parts: list[Any], events: Any) -> Any:
+def _join_results(parts: list[Any], events: Any) -> Any:
     """Results of one call: an array for an array where they can be one, else a list."""
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if isinstance(events, np.ndarray) and arrays:
-        together = [_fitting(part, arrays[0].dtype) for part in parts]
+        together = [_fit_results(part, arrays[0].dtype) for part in parts]
         if all(part is not None for part in together):
             return together[0] if len(together) == 1 else np.concatenate(together)
-    return [result for part in parts for result in listed(part)]
+    return [result for part in parts for result in to_list(part)]
 
 
-def _fitting(part: Any, dtype: Any) -> Any:
+def _fit_results(part: Any, dtype: Any) -> Any:
     """A few results beside an array of many; None where they do not fit into it."""
     if isinstance(part, np.ndarray):
         return part
@@ -102,7 +107,7 @@ class Tumbling(Window):
     """Every n events one result, then empty."""
 
     def __init__(self, aggregate: Aggregate, n: int) -> None:
-        _positive(n)
+        _require_positive(n)
         self.aggregate, self.n = aggregate, n
         self._state, self._count = aggregate.init(), 0
         self._accumulate = aggregate.accumulate
@@ -119,79 +124,50 @@ class Tumbling(Window):
     def push_many(self, events: Any) -> Any:
         parts: list[Any] = []
         at = min(self.n - self._count, len(events)) if self._count else 0
-        self._some(events[:at], parts)
+        self._push_each(events[:at], parts)
         whole = (len(events) - at) // self.n
         if whole:
             end = at + whole * self.n
             blocks = np.asarray(events[at:end]).reshape(whole, self.n)
             parts.append(self.aggregate.tumble(blocks))
             at = end
-        self._some(events[at:], parts)
-        return _joined(parts, events)
+        self._push_each(events[at:], parts)
+        return _join_results(parts, events)
 
-    def _some(self, events: Any, parts: list[Any]) -> None:
+    def _push_each(self, events: Any, parts: list[Any]) -> None:
         found = [r for event in _plain(events) for r in self.push(event)]
         if found:
             parts.append(found)
 
     def snapshot(self) -> Any:
-        return [_kept(self._state), self._count]
+        return [_copy_state(self._state), self._count]
 
     def restore(self, state: Any) -> None:
         kept, self._count = state
-        self._state = _kept(kept)
+        self._state = _copy_state(kept)
 
 
 class Sliding(Window):
     """Once n events are in, each further one brings a result over the last n.
 
-    An aggregate that can take values back does; for the others two stacks fold the older and the
-    newer half, and each value is folded twice in its life.
+    An aggregate that can take values back does; the others are retained (`retaining`).
     """
 
     def __init__(self, aggregate: Aggregate, n: int) -> None:
-        _positive(n)
+        _require_positive(n)
         self.aggregate, self.n = aggregate, n
+        self._fold = aggregate if aggregate.invertible else Retaining(aggregate)
         self._held: deque[Any] = deque()
-        self._state = aggregate.init()  # of all, or of the newer half
-        self._older: list[Any] = []  # folds from each value of the older half to its end
-        self.push = self._push_back if aggregate.invertible else self._push_two  # type: ignore[method-assign]
+        self._state = self._fold.init()
 
     def push(self, event: Any) -> Results:
-        """Replaced by one of the two below when made."""
-        raise NotImplementedError
-
-    def _push_back(self, event: Any) -> Results:
-        held, aggregate = self._held, self.aggregate
+        held, fold = self._held, self._fold
         held.append(event)
-        state = aggregate.accumulate(self._state, event)
+        state = fold.accumulate(self._state, event)
         if len(held) > self.n:
-            state = aggregate.compensate(state, held.popleft())
+            state = fold.compensate(state, held.popleft())
         self._state = state
-        return (aggregate.emit(state),) if len(held) == self.n else _NONE
-
-    def _push_two(self, event: Any) -> Results:
-        held, aggregate = self._held, self.aggregate
-        if len(held) == self.n:
-            if not self._older:
-                self._turn()
-            held.popleft()
-            self._older.pop()
-        held.append(event)
-        self._state = aggregate.accumulate(self._state, event)
-        if len(held) < self.n:
-            return _NONE
-        if not self._older:
-            return (aggregate.emit(self._state),)
-        return (aggregate.emit(aggregate.merge(self._older[-1], self._state)),)
-
-    def _turn(self) -> None:
-        """All become the older half: folded from the newest back."""
-        aggregate, fold = self.aggregate, self.aggregate.init()
-        for value in reversed(self._held):
-            fold = aggregate.merge(aggregate.accumulate(aggregate.init(), value), fold)
-            self._older.append(fold)
-        self._state = aggregate.init()
+        return (fold.emit(state),) if len(held) == self.n else _NONE
 
     def push_many(self, events: Any) -> Any:
         if len(events) < self.n:
@@ -205,19 +181,16 @@ class Sliding(Window):
             self.aggregate.slide(values[at : at + step + self.n - 1], self.n)
             for at in range(0, len(values) - self.n + 1, step)
         ]
-        self._rebuild(listed(values[-self.n :]))
+        self._rebuild(to_list(values[-self.n :]))
         if all(isinstance(part, np.ndarray) for part in parts):
             parts = [np.concatenate(parts)] if len(parts) > 1 else parts
-        return _joined(parts, events)
+        return _join_results(parts, events)
 
     def _rebuild(self, content: list[Any]) -> None:
         self._held = deque(content)
-        self._older = []
-        self._state = self.aggregate.init()
+        self._state = self._fold.init()
         for value in content:
-            self._state = self.aggregate.accumulate(self._state, value)
-        if not self.aggregate.invertible and len(content) == self.n:
-            self._turn()
+            self._state = self._fold.accumulate(self._state, value)
 
     def snapshot(self) -> Any:
         return list(self._held)
@@ -244,7 +217,7 @@ class _Closing(Window):
         self._state = self.aggregate.accumulate(self._state, event)
         self._count += 1
 
-    def _closings(self, times: Any) -> Any:
+    def _find_closings(self, times: Any) -> Any:
         """At which events of an array the window closes first, given the time at each."""
         raise NotImplementedError
 
@@ -253,20 +226,20 @@ class _Closing(Window):
         times = self.clock.advance_many(events) if array else None
         if times is None:
             return super().push_many(events)
-        edges = self._closings(times)
+        edges = self._find_closings(times)
         parts: list[Any] = []
         if not len(edges):
             self._absorb(events)
-            return _joined(parts, events)
+            return _join_results(parts, events)
         self._absorb(events[: edges[0]])
         closed = self._close()
         if closed:
             parts.append(list(closed))
         if len(edges) > 1:
             whole = events[edges[0] : edges[-1]]
-            parts.append(self.aggregate.ranges(whole, edges[:-1] - edges[0]))
+            parts.append(self.aggregate.fold_ranges(whole, edges[:-1] - edges[0]))
         self._absorb(events[edges[-1] :])
-        return _joined(parts, events)
+        return _join_results(parts, events)
 
     def _absorb(self, events: Any) -> None:
         self._state = self.aggregate.absorb(self._state, events)
@@ -277,7 +250,7 @@ class Periodic(_Closing):
     """A result for each `interval` of a clock in which something came."""
 
     def __init__(self, aggregate: Aggregate, interval: int, clock: Clock) -> None:
-        _positive(interval)
+        _require_positive(interval)
         super().__init__(aggregate, clock)
         self.interval = interval
         self._end: int | None = None
@@ -298,7 +271,7 @@ class Periodic(_Closing):
         self._end += ((now - self._end) // self.interval + 1) * self.interval
         return self._close()
 
-    def _closings(self, times: Any) -> Any:
+    def _find_closings(self, times: Any) -> Any:
         if self._end is None:
             self._end = times[0].item() + self.interval
         past = np.maximum((times - self._end) // self.interval, -1)
@@ -306,11 +279,11 @@ class Periodic(_Closing):
         return np.flatnonzero(np.diff(past, prepend=-1))
 
     def snapshot(self) -> Any:
-        return [_kept(self._state), self._count, self._end]
+        return [_copy_state(self._state), self._count, self._end]
 
     def restore(self, state: Any) -> None:
         kept, self._count, self._end = state
-        self._state = _kept(kept)
+        self._state = _copy_state(kept)
 
 
 class Monotonic(_Closing):
@@ -327,40 +300,60 @@ class Monotonic(_Closing):
         self._add(event)
         return out
 
-    def _closings(self, times: Any) -> Any:
+    def _find_closings(self, times: Any) -> Any:
         first = times[0] if self._moment is None else self._moment
         self._moment = times[-1].item()
         return np.flatnonzero(np.diff(times, prepend=first))
 
     def snapshot(self) -> Any:
-        return [_kept(self._state), self._count, self._moment]
+        return [_copy_state(self._state), self._count, self._moment]
 
     def restore(self, state: Any) -> None:
         kept, self._count, self._moment = state
-        self._state = _kept(kept)
+        self._state = _copy_state(kept)
 
 
-def _kept(state: Any) -> Any:
+def _copy_state(state: Any) -> Any:
     """A state that is not changed by what comes later: most never are."""
     return deque(state) if isinstance(state, deque) else state
 
 
-def _positive(size: int) -> None:
+def _require_positive(size: int) -> None:
     if size < 1:
         raise ValueError(f"a window has a size of 1 or more, not {size}")
 
 
 def tumbling(aggregate: Aggregate, n: int) -> Tumbling:
+    """A result every n events; then it is empty.
+
+    >>> eep.tumbling(eep.Sum(), 2).push_many([1, 2, 3, 4, 5])
+    [3, 7]
+    """
     return Tumbling(aggregate, n)
 
 
 def sliding(aggregate: Aggregate, n: int) -> Sliding:
+    """A result for each event over the last n, once n are there.
+
+    >>> eep.sliding(eep.Max(), 2).push_many([1, 5, 2])
+    [5, 5]
+    """
     return Sliding(aggregate, n)
 
 
 def periodic(aggregate: Aggregate, interval: int, clock: Clock) -> Periodic:
+    """A result for each interval of a clock in which something came.
+
+    >>> eep.periodic(eep.Count(), 10, eep.EventTime(lambda t: t)).push_many([0, 4, 11, 12, 35])
+    [2, 2]
+    """
     return Periodic(aggregate, interval, clock)
 
 
 def monotonic(aggregate: Aggregate, clock: Clock) -> Monotonic:
+    """A result each time a clock moves on: events of one moment belong together.
+
+    >>> eep.monotonic(eep.Count(), eep.EventTime(lambda t: t)).push_many([1, 1, 2, 3])
+    [2, 1]
+    """
     return Monotonic(aggregate, clock)

@@ -1,1 +1,1 @@
-"""Runs a plan: `embedded` event at a time in process, `spark` as stream or batch."""
+"""Host kernels over batches of events: what both engines share, state, the embedded engine."""

@@ -1,6 +1,7 @@
-"""What people watch of a running app: totals, rates, time by phase, watermark, state, counts.
+"""Count what an engine has done: totals, rates, time by phase, watermark, state, faults.
 
-Pure: times are arguments. `view` gives plain values for a topic, a metrics page and a terminal.
+Pure: times are arguments. The engines record into it, the node reads `summarize` once a second for
+its topics, metrics page and terminal.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgewise.engines.host import Cut
-from edgewise.engines.results import Counts, Made, add_counts
+from edgewise.engines.batch.job import BatchRange
+from edgewise.engines.batch.outputs import Counts, FragmentOutput, add_counts
 from edgewise.log.api import CLOCK_NONE
 
-RECENT_BATCHES = 20  # rates and times are over so many
+RECENT_BATCHES = 20  # rates and times are averages over so many
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchTiming:
+    """One batch: its rows and the seconds of each phase."""
+
     rows_in: int
     rows_out: int
     seconds: Mapping[str, float]
 
     @property
-    def whole_s(self) -> float:
+    def total_s(self) -> float:
         return sum(self.seconds.values())
 
 
@@ -39,31 +42,34 @@ class Progress:
     offsets: dict[str, int] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)  # by fragment
     counts: Counts = field(default_factory=dict)  # late, dropped, faults
-    recent: deque[Batch] = field(default_factory=lambda: deque(maxlen=RECENT_BATCHES))
+    recent: deque[BatchTiming] = field(default_factory=lambda: deque(maxlen=RECENT_BATCHES))
 
-    def tell(self, fragment: str, made: Made) -> None:
-        """What the partitions of a fragment say of themselves, with their rows."""
-        self.keys[fragment] = made.keys
-        add_counts(self.counts, made.counts)
+    def record_fragment(self, fragment: str, output: FragmentOutput) -> None:
+        self.keys[fragment] = output.keys
+        add_counts(self.counts, output.counts)
 
-    def batch(
-        self, cut: Cut, rows_out: int, seconds: Mapping[str, float], rows_in: int | None = None
+    def record_batch(
+        self,
+        batch: BatchRange,
+        rows_out: int,
+        seconds: Mapping[str, float],
+        rows_in: int | None = None,
     ) -> None:
-        """`rows_in` are its events, where someone has counted them: others may be marks."""
-        events = cut.rows if rows_in is None else rows_in
+        """`rows_in` counts events; without it all rows of the range count, idle ticks too."""
+        events = batch.rows if rows_in is None else rows_in
         self.batches += 1
         self.rows_in += events
         self.rows_out += rows_out
-        if cut.clock != CLOCK_NONE:
-            self.clock = cut.clock
-        self.version = cut.batch_id
-        self.offsets = dict(cut.end)
-        self.recent.append(Batch(events, rows_out, dict(seconds)))
+        if batch.clock != CLOCK_NONE:
+            self.clock = batch.clock
+        self.version = batch.batch_id
+        self.offsets = dict(batch.end)
+        self.recent.append(BatchTiming(events, rows_out, dict(seconds)))
 
-    def view(self, now_ms: int, heads: Mapping[str, int], state_bytes: int) -> dict[str, Any]:
-        """`heads` is where the logs end now: what lies between is the backlog."""
+    def summarize(self, now_ms: int, heads: Mapping[str, int], state_bytes: int) -> dict[str, Any]:
+        """Plain values. `heads` are the ends of the logs now: rows before them are the backlog."""
         recent = list(self.recent)
-        busy = sum(b.whole_s for b in recent)
+        busy = sum(b.total_s for b in recent)
         rows = sum(b.rows_in for b in recent)
         phases = {name for b in recent for name in b.seconds}
         return {

@@ -1,1 +1,1 @@
-"""The floor: what an event, a schema, a batch, a position and a clock are."""
+"""Define what an event, a schema, a position in a log and a clock are; every room builds on it."""

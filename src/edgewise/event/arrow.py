@@ -1,11 +1,12 @@
-"""Events as Arrow: one schema per stream, three system columns in front of its attributes.
+"""Convert events to Arrow and back: one schema per stream, three system columns in front.
 
     _ts    int64   event time, ms
     _at    int64   capture time, us
-    _kind  int8    Kind: current, expired, a mark that only moves time (attributes null), or
-                   current with more of the same chunk to come; a chunk has one capture time
+    _kind  int8    EventKind: current, expired, an idle tick (attributes are null), or current with
+                   more of the same chunk to come; a chunk has one capture time
 
-`object` attributes travel as JSON text: they are opaque to the log and to Spark.
+`object` attributes are stored as JSON text: the log and Spark do not look inside them, and pay the
+encoding once. Logs, engines, gateways and the edge use it.
 """
 
 from __future__ import annotations
@@ -41,17 +42,35 @@ _encode, _decode = msgspec.json.encode, msgspec.json.decode
 
 
 def to_column(values: Sequence[Any], kind: AttrType) -> Any:
-    """Python values of one attribute as the log holds them; ValueError where one is of another
-    type, TypeError likewise.
+    """Convert the Python values of one attribute to an Arrow array.
+
+    ValueError or TypeError if one is of another type.
     """
     return pa.array(to_stored(values, kind), ARROW_TYPES[kind])
 
 
 def to_stored(values: Sequence[Any], kind: AttrType) -> list[Any]:
-    """As `record_batch` takes them."""
+    """Convert values to what `record_batch` takes: objects become JSON text."""
     if kind is AttrType.OBJECT:
-        return [None if v is None else _encode(v).decode() for v in values]
+        return [None if v is None else _encode_object(v) for v in values]
     return list(values)
+
+
+def _encode_object(value: Any) -> str:
+    """JSON text; keys of maps become text, as JSON has no others."""
+    try:
+        return _encode(value).decode()
+    except TypeError:  # a key that is null or a bool
+        return _encode(_spell_keys(value)).decode()
+
+
+def _spell_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            k if isinstance(k, str) else _encode(k).decode(): _spell_keys(v)
+            for k, v in value.items()
+        }
+    return [_spell_keys(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def from_value(value: Any, kind: AttrType) -> Any:
@@ -65,7 +84,7 @@ def from_column(column: Any, kind: AttrType) -> list[Any]:
 
 
 def to_arrow(schema: Schema) -> Any:
-    """The Arrow schema of a stream; remembers the stream's name and the exact types."""
+    """The Arrow schema of a stream; its metadata holds the name and the exact types."""
     fields = [
         pa.field(a.name, ARROW_TYPES[a.type], metadata={_TYPE_KEY: a.type.value})
         for a in schema.attributes
@@ -86,7 +105,7 @@ def from_arrow(schema: Any) -> Schema:
 def record_batch(
     schema: Any, ts: list[int], at: list[int], kind: list[int], columns: list[list[Any]]
 ) -> Any:
-    """Columns of Python values as one record batch of a `to_arrow` schema; objects are text."""
+    """Build a record batch of a `to_arrow` schema from columns of values; objects as text."""
     values = [ts, at, kind, *columns]
     arrays = [pa.array(v, type=f.type) for v, f in zip(values, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,18 +1,23 @@
-"""Clocks are arguments. The I/O files pass a real one, tests pass a `ManualClock`."""
+"""Define clocks as arguments, so that code without I/O can be tested with a `ManualClock`.
+
+The node passes the clock of the system.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
-class Clock(Protocol):
+class SystemClock(Protocol):
+    """The time now, as a node's clock or a test's says."""
+
     def now_us(self) -> int:
         """Microseconds since the epoch."""
         ...
 
 
 class ManualClock:
-    """A clock that moves when told."""
+    """A clock that moves only by `advance`."""
 
     def __init__(self, now_us: int = 0) -> None:
         self._now_us = now_us

@@ -1,4 +1,4 @@
-"""A place in a log that survives a change of writer."""
+"""Define a position in a log that stays valid when the writer changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a stream's events: ordered, named, typed attributes."""
+"""Define the schema of a stream: ordered, named, typed attributes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Schema:
 
     name: str
     attributes: tuple[Attribute, ...]
-    _places: dict[str, int] = field(init=False, compare=False, repr=False)
+    _indexes: dict[str, int] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         last_first = reversed(list(enumerate(self.attributes)))
-        object.__setattr__(self, "_places", {a.name: i for i, a in last_first})
+        object.__setattr__(self, "_indexes", {a.name: i for i, a in last_first})
 
     @classmethod
     def of(cls, name: str, **types: str) -> Schema:
@@ -36,7 +36,7 @@ class Schema:
 
     def index(self, name: str) -> int:
         """Position of an attribute, -1 where there is none."""
-        return self._places.get(name, -1)
+        return self._indexes.get(name, -1)
 
     def type_of(self, name: str) -> AttrType:
         return self.attributes[self.index(name)].type

@@ -1,4 +1,4 @@
-"""The seven attribute types of SiddhiQL and the order of numeric promotion."""
+"""Define the seven attribute types of SiddhiQL and their numeric promotion."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Bytes from the world into the log."""
+"""Bring events from outside into logs (sources) and rows of logs to the outside (sinks)."""

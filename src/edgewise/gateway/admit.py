@@ -1,13 +1,15 @@
-"""Decode, check against the schema, stamp: pure.
+"""Decode a request body, check it against the schema, and stamp its capture time. Pure.
 
-Bytes and a content type become one record batch, or a `Refused` that says which events are at
-fault, in which field, and why. A request is all or nothing.
+Bytes and a content type become one record batch, or a `Refusal` that names the events at fault,
+the field and the reason. A request is accepted as a whole or not at all.
 
-There are two readers and they accept exactly the same bodies. The quick one decodes straight into
-struct types generated for the stream, and gives up at the first doubt. The careful one
-(`examine`) then decides, and finds every fault. Keys that come twice are the one thing the quick
-decoder cannot see; it counts colons instead: all fields are required, so a body without a second
-`ip` has exactly as many colons as fields plus those inside its strings.
+There are two JSON readers, and they accept exactly the same bodies. The fast one decodes straight
+into struct types generated for the stream, and gives up at the first doubt. The careful one
+(`json_body`) then decides, and finds every fault. The fast decoder cannot see a key that comes
+twice; it counts colons instead: all fields are required, so a body without a second `ip` has
+exactly as many colons as fields plus those inside its strings.
+
+Used by `http` and `websocket` for bodies, and by every mapper, which ends in `Admission.stamp`.
 """
 
 from __future__ import annotations
@@ -27,25 +29,25 @@ from edgewise.event.schema import Schema
 from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
 from edgewise.gateway.arrow_body import CONTENT_TYPE as ARROW_STREAM
 from edgewise.gateway.arrow_body import read_arrow
-from edgewise.gateway.examine import (
+from edgewise.gateway.json_body import (
     FLOAT_MAX,
     PROBLEMS_MAX,
     TS_MAX_MS,
-    Columns,
+    EventColumns,
     Fault,
     Framing,
-    examine,
+    read_json,
 )
-from edgewise.gateway.refusal import Refused, refused_body
+from edgewise.gateway.refusal import Refusal, refuse_request
 
 BODY_BYTES_MAX = 8 * 1024 * 1024
 EVENTS_MAX = 64 * 1024
-# From here on a request becomes Arrow by itself, while its values are still in the cache. Smaller
-# ones wait, and become Arrow together.
+# Requests of this size and more are converted to Arrow one by one, while their values are in the
+# processor's cache; smaller ones are converted together, when they are appended.
 ARROW_EVENTS_MIN = 256
 _BOM = b"\xef\xbb\xbf"
 _COLON = ord(":")
-_NUMPY_BYTES_MIN = 4096  # of a body: less is counted sooner than numpy is called
+_NUMPY_BYTES_MIN = 4096  # of a body: below it bytes.count is faster than a call of numpy
 _ESCAPED_COLON = (b"\\u003a", b"\\u003A")
 
 FRAMINGS: dict[str, Framing] = {
@@ -60,15 +62,15 @@ CHARSETS = ("utf-8", "utf8", "us-ascii")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AdmissionLimits:
     body_bytes_max: int = BODY_BYTES_MAX
     events_max: int = EVENTS_MAX
     problems_max: int = PROBLEMS_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """The events of one request, checked."""
+class AdmittedEvents:
+    """The events of one request, checked and stamped."""
 
     count: int
     ts: list[int] | int  # one for all where it is a number
@@ -77,122 +79,130 @@ class Admitted:
 
 
 def admit(
-    body: bytes, content_type: str, schema: Schema, at_us: int, limits: Limits | None = None
-) -> Any | Refused:
-    """A record batch of `event.arrow.to_arrow(schema)`, or why not."""
-    return admission(schema, limits or Limits()).admit(body, content_type, at_us)
+    body: bytes,
+    content_type: str,
+    schema: Schema,
+    at_us: int,
+    limits: AdmissionLimits | None = None,
+) -> Any | Refusal:
+    """A record batch of `event.arrow.to_arrow(schema)`, or a refusal."""
+    return admission(schema, limits or AdmissionLimits()).admit(body, content_type, at_us)
 
 
 @lru_cache(maxsize=1024)
-def admission(schema: Schema, limits: Limits) -> Admission:
+def admission(schema: Schema, limits: AdmissionLimits) -> Admission:
     return Admission(schema, limits)
 
 
 class Admission:
     """Admits the events of one stream; holds the decoders generated for it."""
 
-    def __init__(self, schema: Schema, limits: Limits) -> None:
+    def __init__(self, schema: Schema, limits: AdmissionLimits) -> None:
         self.schema = schema
         self.arrow_schema = to_arrow(schema)
         self._limits = limits
         self._types = [ARROW_TYPES[a.type] for a in schema.attributes]
-        self._quick = (
+        self._fast = (
             None
             if not schema.attributes or AttrType.OBJECT in {a.type for a in schema.attributes}
-            else _QuickReader(schema)
+            else _FastReader(schema)
         )
 
     def warm(self) -> None:
-        """Pyarrow loads pandas at the first array it makes: no event should wait that second."""
-        self.rows([])
+        """Make an empty batch now: pyarrow loads pandas for its first array, for a second."""
+        self.to_record_batch([])
 
-    def admit(self, body: bytes, content_type: str, at_us: int) -> Any | Refused:
+    def admit(self, body: bytes, content_type: str, at_us: int) -> Any | Refusal:
         got = self.read(body, content_type, at_us)
-        return got if isinstance(got, Refused) else self.rows([got])
+        return got if isinstance(got, Refusal) else self.to_record_batch([got])
 
-    def read(self, body: bytes, content_type: str, at_us: int) -> Admitted | Refused:
+    def read(self, body: bytes, content_type: str, at_us: int) -> AdmittedEvents | Refusal:
         limits = self._limits
         if len(body) > limits.body_bytes_max:
             reason = (
                 f"larger than the limit of {limits.body_bytes_max} bytes; send smaller batches"
             )
-            return refused_body(413, "too_large", reason)
-        framing = framing_of(content_type)
-        if isinstance(framing, Refused):
+            return refuse_request(413, "too_large", reason)
+        framing = parse_content_type(content_type)
+        if isinstance(framing, Refusal):
             return framing
         columns = self._columns(body, framing)
-        return columns if isinstance(columns, Refused) else self.admitted(columns, at_us)
+        return columns if isinstance(columns, Refusal) else self.stamp(columns, at_us)
 
-    def admitted(self, found: Columns | list[Fault], at_us: int) -> Admitted | Refused:
-        """What a reader found, stamped; any mapper ends here."""
+    def stamp(self, found: EventColumns | list[Fault], at_us: int) -> AdmittedEvents | Refusal:
+        """Stamp what a reader found with the capture time; every mapper ends here."""
         limits = self._limits
-        columns = self._some(found) if isinstance(found, Columns) else self._refused(found)
-        if isinstance(columns, Refused):
+        columns = (
+            self._require_events(found) if isinstance(found, EventColumns) else self._refuse(found)
+        )
+        if isinstance(columns, Refusal):
             return columns
         count = columns.count
         if count > limits.events_max:
             reason = f"{count} events, the limit is {limits.events_max}; send smaller batches"
-            return refused_body(413, "too_many", reason)
+            return refuse_request(413, "too_many", reason)
         arrival_ms = at_us // 1000
         values = columns.values
         if count >= ARROW_EVENTS_MIN:
-            values = [_array(v, t) for v, t in zip(values, self._types, strict=True)]
+            values = [_to_array(v, t) for v, t in zip(values, self._types, strict=True)]
         if isinstance(columns.ts, int):
-            return Admitted(count, arrival_ms, at_us, values)
+            return AdmittedEvents(count, arrival_ms, at_us, values)
         ts = [arrival_ms if t is None else t for t in columns.ts]
-        return Admitted(count, ts, at_us, values)
+        return AdmittedEvents(count, ts, at_us, values)
 
-    def _columns(self, body: bytes, framing: Framing) -> Columns | list[Fault] | Refused:
+    def _columns(self, body: bytes, framing: Framing) -> EventColumns | list[Fault] | Refusal:
         if framing is Framing.ARROW:
             got = read_arrow(body, self.schema)
-            return got if isinstance(got, list) else Columns(*got)
+            return got if isinstance(got, list) else EventColumns(*got)
         body = body.removeprefix(_BOM)
         if not body.strip():
-            return refused_body(400, "empty", "empty; expected an event or a list of events")
-        columns = self._quick.read(body, framing) if self._quick else None
-        return columns or self._examine(body, framing)
+            return refuse_request(400, "empty", "empty; expected an event or a list of events")
+        columns = self._fast.read(body, framing) if self._fast else None
+        return columns or self._read_carefully(body, framing)
 
-    def merged(self, parts: Sequence[Admitted]) -> Admitted:
-        """Several as one, so that they can share one append and its sequence."""
+    def merge(self, parts: Sequence[AdmittedEvents]) -> AdmittedEvents:
+        """Join several requests into one, so that they share one append and its sequence."""
         if len(parts) == 1:
             return parts[0]
-        ts = list(chain.from_iterable(map(_times, parts)))
-        return Admitted(len(ts), ts, parts[0].at_us, self._values(parts))
+        ts = list(chain.from_iterable(map(_part_times, parts)))
+        return AdmittedEvents(len(ts), ts, parts[0].at_us, self._values(parts))
 
-    def _values(self, parts: Sequence[Admitted]) -> list[Any]:
+    def _values(self, parts: Sequence[AdmittedEvents]) -> list[Any]:
         if len(parts) == 1:
             return parts[0].values
-        return [_joined([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
+        return [_concat([p.values[i] for p in parts], t) for i, t in enumerate(self._types)]
 
-    def rows(self, parts: Sequence[Admitted]) -> Any:
-        """All parts as one record batch, in their order."""
+    def to_record_batch(self, parts: Sequence[AdmittedEvents]) -> Any:
+        """One record batch of all parts, in their order."""
         counts = np.array([p.count for p in parts], np.int64)
         total = int(counts.sum())
         system: list[Any] = [
-            pa.array(_all_times(parts, counts), type=pa.int64()),
-            pa.array(_captured(parts, counts, total)),
+            pa.array(_event_times(parts, counts), type=pa.int64()),
+            pa.array(_capture_times(parts, counts, total)),
             pa.array(np.zeros(total, np.int8)),
         ]
         values = self._values(parts) if parts else [[] for _ in self._types]
-        arrays = [_array(v, t) for v, t in zip(values, self._types, strict=True)]
+        arrays = [_to_array(v, t) for v, t in zip(values, self._types, strict=True)]
         return pa.RecordBatch.from_arrays([*system, *arrays], schema=self.arrow_schema)
 
-    def _examine(self, body: bytes, framing: Framing) -> Columns | list[Fault] | Refused:
+    def _read_carefully(
+        self, body: bytes, framing: Framing
+    ) -> EventColumns | list[Fault] | Refusal:
         try:
             text = body.decode()
         except UnicodeDecodeError as bad:
             reason = f"not UTF-8: byte {bad.start} is 0x{body[bad.start]:02x}"
-            return refused_body(400, "charset", reason)
-        return examine(text, framing, self.schema, self._limits.problems_max)
+            return refuse_request(400, "charset", reason)
+        return read_json(text, framing, self.schema, self._limits.problems_max)
 
     @staticmethod
-    def _some(columns: Columns) -> Columns | Refused:
-        return columns if columns.count else refused_body(400, "empty", "no events in it")
+    def _require_events(columns: EventColumns) -> EventColumns | Refusal:
+        return columns if columns.count else refuse_request(400, "empty", "no events in it")
 
-    def _refused(self, found: list[Fault]) -> Refused:
+    def _refuse(self, found: list[Fault]) -> Refusal:
         first = found[0]
         if first.index < 0:
-            return Refused(400, "malformed", f"{first.field}: {first.reason}", tuple(found))
+            return Refusal(400, "malformed", f"{first.field}: {first.reason}", tuple(found))
         count = str(len({f.index for f in found}))
         if len(found) >= self._limits.problems_max:
             count = f"at least {count}"
@@ -200,38 +210,38 @@ class Admission:
             f"{count} event(s) at fault, nothing was accepted; "
             f"first: event {first.index}, field '{first.field}': {first.reason}"
         )
-        return Refused(400, "invalid", message, tuple(found))
+        return Refusal(400, "invalid", message, tuple(found))
 
 
-def _times(part: Admitted) -> Iterable[int]:
+def _part_times(part: AdmittedEvents) -> Iterable[int]:
     return repeat(part.ts, part.count) if isinstance(part.ts, int) else part.ts
 
 
-def _all_times(parts: Sequence[Admitted], counts: Any) -> Any:
+def _event_times(parts: Sequence[AdmittedEvents], counts: Any) -> Any:
     if all(isinstance(p.ts, int) for p in parts):
         return np.repeat(np.array([p.ts for p in parts], np.int64), counts)
-    return np.fromiter(chain.from_iterable(map(_times, parts)), np.int64, int(counts.sum()))
+    return np.fromiter(chain.from_iterable(map(_part_times, parts)), np.int64, int(counts.sum()))
 
 
-def _captured(parts: Sequence[Admitted], counts: Any, total: int) -> Any:
-    """From `at_us` of each part on, a microsecond apart."""
+def _capture_times(parts: Sequence[AdmittedEvents], counts: Any, total: int) -> Any:
+    """Capture times: from `at_us` of each part on, a microsecond apart."""
     starts = np.array([p.at_us for p in parts], np.int64)
     return np.arange(total) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
 
 
-def _array(values: Any, kind: Any) -> Any:
+def _to_array(values: Any, kind: Any) -> Any:
     return pa.array(values, type=kind) if isinstance(values, list) else values
 
 
-def _joined(parts: list[Any], kind: Any) -> Any:
+def _concat(parts: list[Any], kind: Any) -> Any:
     if all(isinstance(p, list) for p in parts):
         return list(chain.from_iterable(parts))
-    return pa.concat_arrays([_array(p, kind) for p in parts])
+    return pa.concat_arrays([_to_array(p, kind) for p in parts])
 
 
 @lru_cache(maxsize=64)
-def framing_of(content_type: str) -> Framing | Refused:
-    """How the body holds its events, from the Content-Type header."""
+def parse_content_type(content_type: str) -> Framing | Refusal:
+    """How the body holds its events, by the Content-Type header."""
     media, *parameters = (part.strip().lower() for part in content_type.split(";"))
     framing = FRAMINGS.get(media)
     if framing is None:
@@ -240,17 +250,17 @@ def framing_of(content_type: str) -> Framing | Refused:
             f"{said} is not a supported type; send application/json, application/x-ndjson "
             f"or {ARROW_STREAM}"
         )
-        return refused_body(415, "content_type", reason, at="Content-Type")
+        return refuse_request(415, "content_type", reason, at="Content-Type")
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         charset = value.strip().strip('"')
         if name.strip() == "charset" and charset not in CHARSETS:
             reason = f"charset '{charset}' is not supported; send UTF-8"
-            return refused_body(415, "charset", reason, at="Content-Type")
+            return refuse_request(415, "charset", reason, at="Content-Type")
     return framing
 
 
-_QUICK_TYPES: dict[AttrType, Any] = {
+_FAST_TYPES: dict[AttrType, Any] = {
     AttrType.STRING: str,
     AttrType.INT: Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)],
     AttrType.LONG: Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)],
@@ -261,11 +271,11 @@ _QUICK_TYPES: dict[AttrType, Any] = {
 _TS_TYPE = Annotated[int, msgspec.Meta(ge=-TS_MAX_MS, le=TS_MAX_MS)]
 
 
-class _QuickReader:
+class _FastReader:
     """Decodes bodies whose events all have the same form; None for everything else."""
 
     def __init__(self, schema: Schema) -> None:
-        types = [_QUICK_TYPES[a.type] | None for a in schema.attributes]
+        types = [_FAST_TYPES[a.type] | None for a in schema.attributes]
         slots = [f"f{i}" for i in range(len(types))]
         plain = msgspec.defstruct(
             "Plain",
@@ -287,15 +297,15 @@ class _QuickReader:
         self._envelope_many = msgspec.json.Decoder(list[envelope])  # type: ignore[valid-type]
         self._plain_one = msgspec.json.Decoder(plain)
         self._envelope_one = msgspec.json.Decoder(envelope)
-        self._columns = _columns_of(slots)
+        self._columns = _compile_columns(slots)
         self._texts = [i for i, a in enumerate(schema.attributes) if a.type is AttrType.STRING]
         self._width = len(slots)
         self._colons_in_names = sum(n.count(":") for n in schema.names)
 
-    def read(self, body: bytes, framing: Framing) -> Columns | None:
+    def read(self, body: bytes, framing: Framing) -> EventColumns | None:
         try:
-            # Struct fields are checked as UTF-8 only where they are strings; the careful reader
-            # checks all bytes, so this one must too.
+            # msgspec checks UTF-8 only in strings; the careful reader checks all bytes, so this
+            # one must too.
             body.decode()
             return self._plain(body, framing)
         except UnicodeDecodeError:
@@ -309,15 +319,15 @@ class _QuickReader:
         except (msgspec.MsgspecError, RecursionError):
             return None
 
-    def _plain(self, body: bytes, framing: Framing) -> Columns | None:
+    def _plain(self, body: bytes, framing: Framing) -> EventColumns | None:
         events = _decode(self._plain_one, self._plain_many, body, framing)
         values = self._columns(events)
         colons = len(events) * (self._width + self._colons_in_names)
-        if not events or not self._no_key_twice(body, values, colons):
+        if not events or not self._has_no_repeated_key(body, values, colons):
             return None
-        return Columns(len(events), values)
+        return EventColumns(len(events), values)
 
-    def _envelope(self, body: bytes, framing: Framing) -> Columns | None:
+    def _envelope(self, body: bytes, framing: Framing) -> EventColumns | None:
         events = _decode(self._envelope_one, self._envelope_many, body, framing)
         data = [event.data for event in events]
         lists = sum(type(d) is tuple for d in data)
@@ -329,12 +339,12 @@ class _QuickReader:
         ts = [None if e.ts is msgspec.UNSET else e.ts for e in events]
         colons = 2 * len(events) - ts.count(None)
         colons += (len(events) - lists) * (self._width + self._colons_in_names)
-        if not events or not self._no_key_twice(body, values, colons):
+        if not events or not self._has_no_repeated_key(body, values, colons):
             return None
-        return Columns(ts, values)
+        return EventColumns(ts, values)
 
-    def _no_key_twice(self, body: bytes, values: Sequence[list[Any]], colons: int) -> bool:
-        found = _colons(body)
+    def _has_no_repeated_key(self, body: bytes, values: Sequence[list[Any]], colons: int) -> bool:
+        found = _count_colons(body)
         if found == colons and not self._colons_in_names:
             return True
         if any(escape in body for escape in _ESCAPED_COLON):
@@ -343,14 +353,14 @@ class _QuickReader:
         return found == colons + inside
 
 
-def _colons(body: bytes) -> int:
+def _count_colons(body: bytes) -> int:
     if len(body) < _NUMPY_BYTES_MIN:
         return body.count(b":")
     return int(np.count_nonzero(np.frombuffer(body, np.uint8) == _COLON))
 
 
-def _columns_of(slots: Sequence[str]) -> Callable[[Sequence[Any]], list[list[Any]]]:
-    """Generated, since a loop that knows its slot takes half the time of one that is told."""
+def _compile_columns(slots: Sequence[str]) -> Callable[[Sequence[Any]], list[list[Any]]]:
+    """Generated code: it takes half the time of a loop with getattr."""
     loops = ", ".join(f"[event.{slot} for event in events]" for slot in slots)
     columns: Callable[[Sequence[Any]], list[list[Any]]] = eval(f"lambda events: [{loops}]")  # noqa: S307
     return columns

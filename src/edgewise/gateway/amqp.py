@@ -1,7 +1,7 @@
-"""AMQP 0.9.1: a queue as a source, an exchange as a sink.
+"""Connect to AMQP 0.9.1 brokers: a queue as a source, an exchange as a sink.
 
-A source acknowledges a message when the log has it; a queue that outlives us keeps the rest. A
-sink is at the next row when the broker confirmed the last one.
+A source acknowledges a message when the log has it; a durable queue keeps the rest. A sink goes on
+to the next rows when the broker has confirmed the last ones. Loaded by `connectors`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from aio_pika.abc import AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError
 
 from edgewise.errors import SetupError
-from edgewise.event.clock import Clock
+from edgewise.event.clock import SystemClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import Feed
-from edgewise.gateway.renderers import renderer_of
+from edgewise.gateway.renderers import build_renderer
+from edgewise.gateway.sink_reader import Message, SinkCursor, SinkReader, Undelivered
+from edgewise.gateway.source_writer import SourceWriter
 from edgewise.gateway.spec import Guarantee, MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
@@ -33,21 +33,24 @@ _FAULTS = (AMQPError, OSError, TimeoutError)
 async def _connect(url: str) -> Any:
     try:
         connection = await aio_pika.connect_robust(url, timeout=CONNECT_S)
-    except _FAULTS as bad:
-        place = urlsplit(url)
+    except _FAULTS as error:
+        address = urlsplit(url)
         raise SetupError(
-            f"no AMQP broker at {place.hostname}:{place.port or 5672}: {bad or 'no answer'}"
-        ) from bad
+            f"no AMQP broker at {address.hostname}:{address.port or 5672}: {error or 'no answer'}"
+        ) from error
     connection.reconnect_interval = RECONNECT_S
     return connection
 
 
 class AmqpSource:
-    def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
+    def __init__(
+        self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: SystemClock
+    ) -> None:
         self._options = spec.options
-        self._before = spec.options["delivery"] == Guarantee.AT_MOST_ONCE.value
-        self._feed = Feed(spec, schema, writer, clock)
-        self.stats = self._feed.stats
+        self._queue = spec.options["queue"] or f"edgewise-{spec.stream}"
+        self._at_most_once = spec.options["delivery"] == Guarantee.AT_MOST_ONCE.value
+        self._ingest = SourceWriter(spec, schema, writer, clock)
+        self.stats = self._ingest.stats
         self._connection: Any = None
         self._acks: set[asyncio.Task[None]] = set()
 
@@ -57,33 +60,33 @@ class AmqpSource:
         try:
             channel = await self._connection.channel()
             await channel.set_qos(prefetch_count=PREFETCH)
-            queue = await channel.declare_queue(options["queue"], durable=True)
+            queue = await channel.declare_queue(self._queue, durable=True)
             if options["exchange"]:
                 exchange = await channel.declare_exchange(
-                    options["exchange"], aio_pika.ExchangeType.TOPIC, durable=True
+                    options["exchange"], options["exchange.type"], durable=True
                 )
                 await queue.bind(exchange, options["key"])
-            await queue.consume(self._arrived, no_ack=self._before)
-        except _FAULTS as bad:
+            await queue.consume(self._on_message, no_ack=self._at_most_once)
+        except _FAULTS as error:
             await self._connection.close()
-            raise SetupError(f"queue '{options['queue']}': {bad}") from bad
+            raise SetupError(f"queue '{self._queue}': {error}") from error
 
     async def stop(self) -> None:
-        await self._feed.close()
+        await self._ingest.close()
         if self._acks:
             await asyncio.wait(set(self._acks), timeout=1)
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
 
-    async def _arrived(self, message: AbstractIncomingMessage) -> None:
+    async def _on_message(self, message: AbstractIncomingMessage) -> None:
         def durable() -> None:
-            if not self._before:
+            if not self._at_most_once:
                 task = asyncio.create_task(self._acknowledge(message))
                 self._acks.add(task)
                 task.add_done_callback(self._acks.discard)
 
-        await self._feed.offer(message.body, durable)
+        await self._ingest.offer(message.body, durable)
 
     @staticmethod
     async def _acknowledge(message: AbstractIncomingMessage) -> None:
@@ -94,12 +97,14 @@ class AmqpSource:
 
 
 class AmqpSink:
-    def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
+    def __init__(
+        self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: SinkCursor
+    ) -> None:
         self._options = spec.options
         self._stream = spec.stream
-        self._key = renderer_of(MapSpec("text", {"template": spec.options["key"]}), schema)
-        self._drain = Drain(spec, schema, reader, cursor)
-        self.stats = self._drain.stats
+        self._key = build_renderer(MapSpec("text", {"template": spec.options["key"]}), schema)
+        self._reader = SinkReader(spec, schema, reader, cursor)
+        self.stats = self._reader.stats
         self._connection: Any = None
         self._exchange: Any = None
 
@@ -108,15 +113,15 @@ class AmqpSink:
         try:
             channel = await self._connection.channel(publisher_confirms=True)
             self._exchange = await channel.declare_exchange(
-                self._options["exchange"], aio_pika.ExchangeType.TOPIC, durable=True
+                self._options["exchange"], self._options["exchange.type"], durable=True
             )
-        except _FAULTS as bad:
+        except _FAULTS as error:
             await self._connection.close()
-            raise SetupError(f"exchange '{self._options['exchange']}': {bad}") from bad
-        self._drain.start(self._deliver)
+            raise SetupError(f"exchange '{self._options['exchange']}': {error}") from error
+        self._reader.start(self._deliver)
 
     async def stop(self) -> None:
-        await self._drain.stop()
+        await self._reader.stop()
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
@@ -125,8 +130,8 @@ class AmqpSink:
         try:
             async with asyncio.timeout(CONFIRM_S):
                 await asyncio.gather(*(self._publish(message) for message in messages))
-        except (*_FAULTS, RuntimeError) as bad:
-            raise Undelivered(f"the broker did not confirm: {bad or 'no answer'}") from bad
+        except (*_FAULTS, RuntimeError) as error:
+            raise Undelivered(f"the broker did not confirm: {error or 'no answer'}") from error
 
     async def _publish(self, message: Message) -> None:
         # The id lets a receiver drop what it has seen: an offset is never used twice.

@@ -1,14 +1,16 @@
-"""Events that come twice, told apart by an attribute: the log keeps the first.
+"""Drop events whose id the log already has.
 
     @source(type='mqtt', ..., dedup='eventId', dedup.bound='100000')
 
-The memory is of the stream, not of a door: an event whose id is among the last `bound` ids of the
-log is dropped, whichever way it comes. When a node starts, the memory is filled from the end of
-the log, so a restart forgets nothing that the log still has. An event without an id (null) is
+The ids are remembered by stream, not by source: an event whose id is among the last `bound` ids of
+the log is dropped, whichever source brings it. When a node starts, the ids are read from the end
+of the log, so a restart forgets nothing that the log still has. An event without an id (null) is
 never dropped.
 
-An id counts as known once its event is durable. One that comes while the first is still on its
-way waits for it: acknowledged earlier, both could be lost.
+An id is known once its event is durable. An event that arrives while the first one with its id is
+still on its way to the disk waits for it: acknowledged earlier, both could be lost.
+
+Used by `node.serve`, which wraps the writer of each stream that declares it.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ import numpy as np
 import pyarrow as pa
 
 from edgewise.event.arrow import KIND
-from edgewise.event.event import Kind
+from edgewise.event.event import EventKind
 from edgewise.event.position import Position
-from edgewise.gateway.spec import Dedup
+from edgewise.gateway.spec import DedupSpec
 from edgewise.log.api import Appended, LogReader, LogWriter
 
 REFILL_ROWS = 64 * 1024  # read from the log at once, newest first
 
 
-class Recent:
-    """The last `bound` ids, in the order they came first."""
+class RecentIds:
+    """The last `bound` ids, in the order of their first arrival."""
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
@@ -51,27 +53,27 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Thinned(Appended):
-    """Only the rows where `kept` is true were appended."""
+class PartlyAppended(Appended):
+    """The result of an append that left out rows with known ids."""
 
-    kept: Any = None  # numpy booleans, one for each row that was given
+    kept: Any = None  # numpy booleans, one per given row: True where it was appended
 
 
 class DedupWriter:
-    """A writer that appends each id once. All doors of a stream share it."""
+    """A log writer that appends each id once. All sources of a stream share it."""
 
-    def __init__(self, writer: LogWriter, dedup: Dedup) -> None:
+    def __init__(self, writer: LogWriter, dedup: DedupSpec) -> None:
         self._writer = writer
         self._at = writer.schema.get_field_index(dedup.attribute)
-        self._recent = Recent(dedup.bound)
-        self._coming: set[Any] = set()  # on their way to the disk
+        self._recent = RecentIds(dedup.bound)
+        self._in_flight: set[Any] = set()  # on their way to the disk
         self._changed = threading.Condition()
 
     @classmethod
-    def open(cls, writer: LogWriter, reader: LogReader, dedup: Dedup) -> DedupWriter:
-        made = cls(writer, dedup)
-        made._recent.add(last_keys(reader, dedup))
-        return made
+    def open(cls, writer: LogWriter, reader: LogReader, dedup: DedupSpec) -> DedupWriter:
+        opened = cls(writer, dedup)
+        opened._recent.add(read_last_ids(reader, dedup))
+        return opened
 
     @property
     def schema(self) -> Any:
@@ -90,20 +92,20 @@ class DedupWriter:
         kept, fresh = self._claim(keys)
         stored = False
         try:
-            got = self._append(rows, kept, producer, sequence)
-            stored = not got.duplicate
+            appended = self._append(rows, kept, producer, sequence)
+            stored = not appended.duplicate
         finally:
             with self._changed:
-                self._coming.difference_update(fresh)
+                self._in_flight.difference_update(fresh)
                 if stored:
                     self._recent.add(fresh)
                 self._changed.notify_all()
-        return got
+        return appended
 
     def _claim(self, keys: Sequence[Any]) -> tuple[Any, dict[Any, None]]:
-        """Which rows are new, and their ids, which nobody else appends until we are done."""
+        """Which rows are new, and their ids; other appends with these ids wait for this one."""
         with self._changed:
-            while not self._coming.isdisjoint(keys):
+            while not self._in_flight.isdisjoint(keys):
                 self._changed.wait()
             fresh: dict[Any, None] = {}
             kept = np.ones(len(keys), np.bool_)
@@ -114,7 +116,7 @@ class DedupWriter:
                     kept[index] = False
                 else:
                     fresh[key] = None
-            self._coming.update(fresh)
+            self._in_flight.update(fresh)
         return kept, fresh
 
     def _append(self, rows: Any, kept: Any, producer: str, sequence: int) -> Appended:
@@ -122,8 +124,12 @@ class DedupWriter:
             return self._writer.append(rows, producer=producer, sequence=sequence)
         rest = rows.filter(pa.array(kept))
         # A sequence is remembered by the log even where none of its rows is new.
-        got = self._writer.append(rest, producer=producer, sequence=sequence)
-        return got if got.duplicate else Thinned(got.first, got.end, kept=kept)
+        appended = self._writer.append(rest, producer=producer, sequence=sequence)
+        return (
+            appended
+            if appended.duplicate
+            else PartlyAppended(appended.first, appended.end, kept=kept)
+        )
 
     def last_sequence(self, producer: str) -> int:
         return self._writer.last_sequence(producer)
@@ -135,7 +141,7 @@ class DedupWriter:
         self._writer.close()
 
 
-def last_keys(reader: LogReader, dedup: Dedup) -> list[Any]:
+def read_last_ids(reader: LogReader, dedup: DedupSpec) -> list[Any]:
     """The last `bound` ids of a log, oldest first."""
     newest_first: dict[Any, None] = {}
     earliest, end = reader.earliest(), reader.head().offset
@@ -146,7 +152,7 @@ def last_keys(reader: LogReader, dedup: Dedup) -> list[Any]:
         for batch in reversed(batches):
             kinds, keys = (batch.column(name).to_pylist() for name in columns)
             for kind, key in zip(reversed(kinds), reversed(keys), strict=True):
-                if kind != Kind.MARK and key is not None:
+                if kind != EventKind.TICK and key is not None:
                     newest_first[key] = None
         end = start
     return list(newest_first)[: dedup.bound][::-1]

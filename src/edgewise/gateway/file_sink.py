@@ -1,8 +1,8 @@
-"""A file as a sink: one line for each row, each row once.
+"""Write rows to a file as a sink: one line for each row, each row once.
 
 What was delivered and how long the file was then are saved together, in `<path>.position`, after
-the lines are on the disk. A start cuts the file back to that length: lines of a batch that a crash
-left behind are removed and written again.
+the lines are on the disk. A start truncates the file to that length: lines of a batch that a crash
+left behind are removed and written again. Loaded by `connectors`.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from pathlib import Path
 
 from edgewise.errors import SetupError
 from edgewise.event.schema import Schema
-from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
+from edgewise.gateway.sink_reader import Message, SinkCursor, SinkReader, Undelivered
 from edgewise.gateway.spec import MapSpec, SinkSpec
 from edgewise.log.api import LogReader
 
 
-class _Position:
-    """The cursor of a file: an offset and the length that belongs to it."""
+class _FileCursor:
+    """The cursor of a file: an offset, and the length of the file at that offset."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._place = path.with_name(path.name + ".position")
+        self._position_file = path.with_name(path.name + ".position")
         self._saved = -1
 
     def load(self) -> int:
         return self._saved
 
-    def cut(self, fd: int) -> None:
-        """Bring the file back to the length of the last save."""
+    def truncate(self, fd: int) -> None:
+        """Truncate the file to the length of the last save."""
         try:
-            offset, length = map(int, self._place.read_text().split())
+            offset, length = map(int, self._position_file.read_text().split())
         except FileNotFoundError:
             offset, length = -1, 0
         size = os.fstat(fd).st_size
@@ -40,30 +40,32 @@ class _Position:
             raise SetupError(f"{self._path} exists and was not written by this sink; move it away")
         if size < length:
             raise SetupError(
-                f"{self._path} has {size} bytes and should have {length}: it was changed; "
-                f"move it and {self._place.name} away"
+                f"{self._path} has {size} bytes and should have {length}: another program "
+                f"changed it; move it and {self._position_file.name} away"
             )
         os.ftruncate(fd, length)
         self._saved = offset
 
     def save(self, offset: int) -> None:
-        young = self._place.with_name(self._place.name + ".new")
-        young.write_text(f"{offset} {self._path.stat().st_size}")
-        young.replace(self._place)
+        new = self._position_file.with_name(self._position_file.name + ".new")
+        new.write_text(f"{offset} {self._path.stat().st_size}")
+        new.replace(self._position_file)
 
 
 class FileSink:
-    def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
+    def __init__(
+        self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: SinkCursor
+    ) -> None:
         del cursor  # the file has its own, since both must be saved at once
-        self._header = self._header_of(spec.map, schema)
+        self._header = self._build_header(spec.map, schema)
         self._path = Path(spec.options["path"])
-        self._position = _Position(self._path)
-        self._drain = Drain(spec, schema, reader, self._position)
-        self.stats = self._drain.stats
+        self._cursor = _FileCursor(self._path)
+        self._reader = SinkReader(spec, schema, reader, self._cursor)
+        self.stats = self._reader.stats
         self._fd = -1
 
     @staticmethod
-    def _header_of(spec: MapSpec, schema: Schema) -> bytes:
+    def _build_header(spec: MapSpec, schema: Schema) -> bytes:
         if spec.type != "csv":
             return b""
         names = spec.attributes or schema.names
@@ -74,18 +76,18 @@ class FileSink:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
-        except OSError as bad:
-            raise SetupError(f"{self._path} cannot be written: {bad.strerror}") from bad
+        except OSError as error:
+            raise SetupError(f"{self._path} cannot be written: {error.strerror}") from error
         try:
-            self._position.cut(self._fd)
+            self._cursor.truncate(self._fd)
         except SetupError:
             os.close(self._fd)
             self._fd = -1
             raise
-        self._drain.start(self._deliver)
+        self._reader.start(self._deliver)
 
     async def stop(self) -> None:
-        await self._drain.stop()
+        await self._reader.stop()
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -102,6 +104,6 @@ class FileSink:
             while view:
                 view = view[os.write(self._fd, view) :]
             os.fsync(self._fd)
-        except OSError as bad:
+        except OSError as error:
             os.ftruncate(self._fd, before)
-            raise Undelivered(f"{self._path}: {bad.strerror}") from bad
+            raise Undelivered(f"{self._path}: {error.strerror}") from error

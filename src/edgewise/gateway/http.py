@@ -1,14 +1,15 @@
-"""The HTTP door: `POST /streams/{stream}`, answered when the events are durable.
-
-The ASGI application knows requests and answers only; `admit` decides what is taken, `Intake`
-brings it into the log. The server is uvicorn, run inside the caller's event loop.
+"""Serve the HTTP ingest endpoints: `POST /streams/{stream}`, answered when the events are durable.
 
     POST /streams/{stream}   200 {"accepted": n, "first": offset, "end": offset}
     GET  /streams/{stream}/publish   a WebSocket, see `websocket`
     GET  /streams            the streams and their attributes
     GET  /openapi.json       this table for machines
     GET  /metrics            counters for Prometheus
-    GET  /healthz            200 while the door is open
+    GET  /healthz            200 while the server accepts requests
+
+The ASGI application knows requests and answers only: `admit` decides what is accepted, and
+`append_queue` appends it. The server is uvicorn, inside the caller's event loop. Used by
+`node.serve`.
 """
 
 from __future__ import annotations
@@ -29,18 +30,26 @@ import uvicorn
 
 from edgewise.errors import LogError, LogFull, SetupError
 from edgewise.event.arrow import from_arrow
-from edgewise.event.clock import Clock
-from edgewise.gateway.admit import Admission, Limits
-from edgewise.gateway.body import Body, BodyLimits, Gone, Receive, linger
-from edgewise.gateway.intake import Arrivals, Intake, answer_of
-from edgewise.gateway.mappers import Mapper, mapper_of
-from edgewise.gateway.openapi import openapi
-from edgewise.gateway.producer import producer_of
-from edgewise.gateway.refusal import Refused, refused_body
+from edgewise.event.clock import SystemClock
+from edgewise.gateway.admit import Admission, AdmissionLimits
+from edgewise.gateway.append_queue import AppendQueue, CaptureClock, describe_append
+from edgewise.gateway.caller_checks import CallerChecks
+from edgewise.gateway.http_protocol import HeadLimits, build_server
+from edgewise.gateway.mappers import Mapper, build_mapper
+from edgewise.gateway.openapi import build_openapi
+from edgewise.gateway.producer import parse_idempotency_key
+from edgewise.gateway.refusal import Refusal, refuse_request
+from edgewise.gateway.request_body import (
+    BodyLimits,
+    Disconnected,
+    Receive,
+    RequestBody,
+    drain_request,
+)
 from edgewise.gateway.spec import MapSpec
-from edgewise.gateway.stats import DoorStats, prometheus
-from edgewise.gateway.tokens import Authority, token_of
-from edgewise.gateway.websocket import PUBLISH, Lane, Publishing, may_connect
+from edgewise.gateway.stats import ConnectorStats, render_prometheus
+from edgewise.gateway.tokens import Authorizer
+from edgewise.gateway.websocket import PUBLISH, PublishSession, PublishTarget
 from edgewise.log.api import LogWriter
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -52,42 +61,55 @@ SETTLE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class HttpConfig:
-    """Limits of the door. `paths` gives streams further addresses, such as `/logins`, and `maps`
-    says how their bodies are read where that is not JSON or Arrow. Streams in `keyed` are
-    delivered effectively once: each request must have an idempotency key.
+class IngestConfig:
+    """Limits and routes of an ingest server.
+
+    `paths` gives streams further paths, such as `/logins`; `maps` gives the mapping of bodies
+    that are sent to such a path, where it is not JSON or Arrow. Streams in `keyed` are delivered
+    effectively once: each request must have an idempotency key.
     """
 
-    limits: Limits = Limits()
+    limits: AdmissionLimits = AdmissionLimits()
     in_flight_bytes_max: int = 64 * 1024 * 1024
     body_timeout_s: float = 30.0
     connections_max: int = 4096
+    address_connections_max: int = 2048  # so that one address cannot keep all others out
+    head_timeout_s: float = 10.0
+    head_bytes_max: int = 16 * 1024
     keep_alive_s: int = 30
     append_threads: int = 16
     paths: Mapping[str, str] = field(default_factory=dict)
     maps: Mapping[str, MapSpec] = field(default_factory=dict)
     keyed: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()  # of pages on other hosts that may open WebSockets
-    authority: Authority | None = None  # None: whoever reaches the door may send
+    admits_host: Callable[[str], bool] = lambda _host: True  # by the Host header of a request
+    authorizer: Authorizer | None = None  # None: every caller may send
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
 
 
-class HttpDoor:
-    """Serves the streams of `writers`; `stats` may be read at any time."""
+class IngestServer:
+    """Serves the streams of `writers`. `stats` may be read at any time."""
 
     def __init__(
-        self, writers: Mapping[str, LogWriter], clock: Clock, config: HttpConfig | None = None
+        self,
+        writers: Mapping[str, LogWriter],
+        clock: SystemClock,
+        config: IngestConfig | None = None,
     ) -> None:
-        self._config = config or HttpConfig()
-        self.stats = DoorStats()
-        self.more_metrics: Callable[[], str] = str  # of who opened the door, in the same format
-        self.others: dict[str, DoorStats] = {}  # doors that have no page of their own
+        self._config = config or IngestConfig()
+        self.stats = ConnectorStats()
+        self.extra_metrics: Callable[[], str] = str  # of the node, in the same format
+        self.health: Callable[[], bytes] = lambda: b'{"status":"ok"}'
+        self.connectors: dict[str, ConnectorStats] = {}  # all other sources and sinks, by name
         self._body_limits = BodyLimits(
             self._config.limits.body_bytes_max,
             self._config.in_flight_bytes_max,
             self._config.body_timeout_s,
         )
-        self._arrivals = Arrivals(clock)
+        self._capture_clock = CaptureClock(clock)
+        self._checks = CallerChecks(
+            self._config.origins, self._config.admits_host, self._config.authorizer
+        )
         self._pool = ThreadPoolExecutor(self._config.append_threads, "edgewise-append")
         self._admissions = {
             name: Admission(from_arrow(writer.schema), self._config.limits)
@@ -96,20 +118,22 @@ class HttpDoor:
         for admission in self._admissions.values():
             admission.warm()
         self._mappers = {
-            path: mapper_of(spec, self._admissions[self._config.paths[path]])
+            path: build_mapper(spec, self._admissions[self._config.paths[path]])
             for path, spec in self._config.maps.items()
         }
-        self._intakes = {
-            name: Intake(writer, self._admissions[name], self._pool, self.stats.appended)
+        self._append_queues = {
+            name: AppendQueue(
+                writer, self._admissions[name], self._pool, self.stats.observe_append
+            )
             for name, writer in writers.items()
         }
-        self._lanes = {
-            name: Lane(
+        self._targets = {
+            name: PublishTarget(
                 name,
                 writer,
                 self._admissions[name],
-                self._intakes[name],
-                self._arrivals,
+                self._append_queues[name],
+                self._capture_clock,
                 self.stats,
                 self._config.in_flight_bytes_max,
                 name in self._config.keyed,
@@ -117,62 +141,54 @@ class HttpDoor:
             for name, writer in writers.items()
         }
         self._server: uvicorn.Server | None = None
-        self._ticking: asyncio.Task[None] | None = None
+        self._main_loop: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Bind and serve; answers the port, which the system chose where `port` is 0."""
+        """Bind and serve; returns the port, which the system chose where `port` is 0."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             listening = socket.create_server((host, port), family=family, backlog=2048)
-        except OSError as bad:
+        except OSError as error:
             raise SetupError(
-                f"the HTTP door cannot listen on {host}:{port}: {bad.strerror}; "
+                f"the ingest server cannot listen on {host}:{port}: {error.strerror}; "
                 "choose another port or stop the program that has it"
-            ) from bad
-        config = uvicorn.Config(
-            self,
-            interface="asgi3",
-            http="httptools",
-            ws="websockets-sansio",
-            ws_max_size=self._config.limits.body_bytes_max,
-            ws_per_message_deflate=False,
-            lifespan="off",
-            loop="none",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            limit_concurrency=self._config.connections_max,
-            timeout_keep_alive=self._config.keep_alive_s,
-            timeout_graceful_shutdown=1,
-            ssl_certfile=self._config.tls[0] if self._config.tls else None,
-            ssl_keyfile=self._config.tls[1] if self._config.tls else None,
+            ) from error
+        settings = self._config
+        limits = HeadLimits(
+            settings.head_timeout_s, settings.head_bytes_max, settings.address_connections_max
         )
         try:
-            config.load()
-        except OSError as bad:
+            self._server = build_server(
+                self,
+                limits,
+                frame_bytes_max=settings.limits.body_bytes_max,
+                connections_max=settings.connections_max,
+                keep_alive_s=settings.keep_alive_s,
+                tls=settings.tls,
+            )
+        except OSError as error:
             listening.close()
-            raise SetupError(f"the HTTP door cannot speak TLS: {bad}") from bad
-        self._server = uvicorn.Server(config)
-        self._server.lifespan = config.lifespan_class(config)
+            raise SetupError(f"the ingest server cannot use TLS: {error}") from error
         self._sockets = [listening]
         # Not `serve()`: that would take the signals of the process, which belong to the node.
         await self._server.startup(sockets=self._sockets)
-        self._ticking = asyncio.create_task(self._server.main_loop())
+        self._main_loop = asyncio.create_task(self._server.main_loop())
         bound: int = listening.getsockname()[1]
         return bound
 
     async def stop(self) -> None:
-        """Close the door: no new requests, those in flight get a second, then all is closed."""
-        if self._server is not None and self._ticking is not None:
+        """Accept no new requests, give those in flight a second, then close all connections."""
+        if self._server is not None and self._main_loop is not None:
             self._server.should_exit = True
-            await self._ticking
+            await self._main_loop
             await self._server.shutdown(sockets=self._sockets)
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
             self._server = None
-        await asyncio.gather(*(intake.settle(SETTLE_S) for intake in self._intakes.values()))
+        await asyncio.gather(
+            *(append_queue.flush(SETTLE_S) for append_queue in self._append_queues.values())
+        )
         self._pool.shutdown(wait=False)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -184,43 +200,43 @@ class HttpDoor:
         stream = self._config.paths.get(path) or (
             path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
         )
-        denied = self._denied(scope, stream) if stream or path != "/healthz" else None
-        if denied is not None:
-            await self._refuse("", denied, receive, send)
+        refusal = self._checks.refuse_host(dict(scope["headers"]))
+        if refusal is None and path != "/healthz":
+            refusal = self._checks.refuse_token(scope, stream)
+        if refusal is not None:
+            await self._refuse("", refusal, receive, send)
             return
         if stream:
             await self._post(stream, self._mappers.get(path), scope, receive, send)
             return
         page = _PAGES.get(path)
         if page is None:
-            await self._refuse("", _not_found(path), receive, send)
+            await self._refuse("", _refuse_path(path), receive, send)
         elif method not in {"GET", "HEAD"}:
-            await self._refuse("", _not_allowed(method, b"GET, HEAD"), receive, send)
+            await self._refuse("", _refuse_method(method, b"GET, HEAD"), receive, send)
         else:
             kind, make = page
             await _respond(send, 200, make(self), kind, head=method == "HEAD")
 
-    def _denied(self, scope: dict[str, Any], stream: str) -> Refused | None:
-        authority = self._config.authority
-        return None if authority is None else authority(token_of(scope), stream)
-
     async def _publish(
         self, path: str, scope: dict[str, Any], receive: Receive, send: Send
     ) -> None:
-        lane = self._lanes.get(path.removeprefix(STREAMS).removesuffix(PUBLISH))
+        target = self._targets.get(path.removeprefix(STREAMS).removesuffix(PUBLISH))
         known = path.startswith(STREAMS) and path.endswith(PUBLISH)
+        headers = dict(scope["headers"])
         if (
-            lane is None
+            target is None
             or not known
-            or not may_connect(dict(scope["headers"]), self._config.origins)
-            or self._denied(scope, lane.stream) is not None
+            or self._checks.refuse_host(headers) is not None
+            or self._checks.refuse_page(headers) is not None
+            or self._checks.refuse_token(scope, target.stream) is not None
         ):
             await receive()
             await send({"type": "websocket.close"})  # before it is accepted: answered with 403
             self.stats.refused["", "forbidden"] += 1
             return
-        still_may = partial(self._denied, scope, lane.stream)
-        await Publishing(lane, scope, receive, send, still_may).run()
+        check_caller = partial(self._checks.refuse_token, scope, target.stream)
+        await PublishSession(target, scope, receive, send, check_caller).run()
 
     async def _post(
         self,
@@ -231,87 +247,92 @@ class HttpDoor:
         send: Send,
     ) -> None:
         if stream not in self._admissions:
-            # The name comes from outside: counting by it would let anyone fill the memory.
-            await self._refuse("", self._unknown(stream), receive, send)
+            # The name comes from the caller: counting by it would let anyone fill the memory.
+            await self._refuse("", self._refuse_unknown(stream), receive, send)
             return
         if scope["method"] != "POST":
-            await self._refuse(stream, _not_allowed(scope["method"], b"POST"), receive, send)
+            await self._refuse(stream, _refuse_method(scope["method"], b"POST"), receive, send)
             return
-        body = Body(self._body_limits, self.stats, receive)
+        body = RequestBody(self._body_limits, self.stats, receive)
         try:
-            answer = await self._take(stream, mapper, dict(scope["headers"]), body)
-        except Gone:
+            answer = await self._accept(stream, mapper, dict(scope["headers"]), body)
+        except Disconnected:
             self.stats.refused[stream, "gone"] += 1
             return
         finally:
             body.release()
-        if isinstance(answer, Refused):
+        if isinstance(answer, Refusal):
             await self._refuse(stream, answer, receive, send)
         else:
             await _respond(send, 200, answer, _JSON)
 
-    async def _take(
-        self, stream: str, mapper: Mapper | None, headers: dict[bytes, bytes], body: Body
-    ) -> bytes | Refused:
-        # A mapped path takes any content type, so a browser asks nobody before it posts there.
-        if mapper is not None and not may_connect(headers, self._config.origins):
-            return refused_body(403, "forbidden", "pages of other sites may not post", at="Origin")
+    async def _accept(
+        self, stream: str, mapper: Mapper | None, headers: dict[bytes, bytes], body: RequestBody
+    ) -> bytes | Refusal:
+        # A mapped path takes any content type, so a browser sends no preflight before it posts.
+        refusal = None if mapper is None else self._checks.refuse_page(headers)
+        if refusal is not None:
+            return refusal
         raw = await body.read(headers)
-        if isinstance(raw, Refused):
+        if isinstance(raw, Refusal):
             return raw
         try:
-            producer = producer_of(headers.get(b"idempotency-key", b"").decode("latin-1"))
-        except ValueError as bad:
-            return refused_body(400, "idempotency_key", str(bad), at="Idempotency-Key")
-        if not producer.name and stream in self._config.keyed:
-            reason = "missing; this stream takes events effectively once, send producer/sequence"
-            return refused_body(400, "idempotency_key", reason, at="Idempotency-Key")
-        at_us = self._arrivals.now_us()
+            key = parse_idempotency_key(headers.get(b"idempotency-key", b"").decode("latin-1"))
+        except ValueError as error:
+            return refuse_request(400, "idempotency_key", str(error), at="Idempotency-Key")
+        if not key.producer and stream in self._config.keyed:
+            reason = (
+                "missing; this stream is delivered effectively once, so send producer/sequence"
+            )
+            return refuse_request(400, "idempotency_key", reason, at="Idempotency-Key")
+        at_us = self._capture_clock.now_us()
         if mapper is not None:
             events = mapper.read(raw, at_us)
         else:
             content_type = headers.get(b"content-type", b"").decode("latin-1")
             events = self._admissions[stream].read(raw, content_type, at_us)
-        if isinstance(events, Refused):
+        if isinstance(events, Refusal):
             return events
-        self._arrivals.took(at_us, events.count)
+        self._capture_clock.advance(at_us, events.count)
         try:
-            got = await self._intakes[stream].append(
-                events, producer=producer.name, sequence=producer.sequence
+            got = await self._append_queues[stream].append(
+                events, producer=key.producer, sequence=key.sequence
             )
         except LogFull as full:
-            return Refused(503, "full", f"no room in the log: {full}", retry_after_s=RETRY_FULL_S)
-        except LogError as bad:
-            return Refused(503, "log", f"the log takes nothing: {bad}", retry_after_s=RETRY_FULL_S)
-        known = self.stats.took(stream, events.count, got)
-        return msgspec.json.encode(answer_of(events.count, known, got))
+            return Refusal(503, "full", f"no room in the log: {full}", retry_after_s=RETRY_FULL_S)
+        except LogError as error:
+            return Refusal(
+                503, "log", f"the log takes nothing: {error}", retry_after_s=RETRY_FULL_S
+            )
+        known = self.stats.count_appended(stream, events.count, got)
+        return msgspec.json.encode(describe_append(events.count, known, got))
 
-    def _unknown(self, stream: str) -> Refused:
+    def _refuse_unknown(self, stream: str) -> Refusal:
         near = difflib.get_close_matches(stream[:100], self._admissions, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else "; GET /streams lists them"
-        return refused_body(
+        return refuse_request(
             404, "unknown_stream", f"no stream '{stream[:100]}'{hint}", at="stream"
         )
 
-    async def _refuse(self, stream: str, why: Refused, receive: Receive, send: Send) -> None:
+    async def _refuse(self, stream: str, why: Refusal, receive: Receive, send: Send) -> None:
         self.stats.refused[stream, why.code] += 1
         headers = list(why.headers)
         if why.retry_after_s:
             headers.append((b"retry-after", str(why.retry_after_s).encode()))
-        body = msgspec.json.encode(why.answer())
+        body = msgspec.json.encode(why.to_json())
         if why.status == 408:
             headers.append((b"connection", b"close"))
         if why.status not in {401, 403, 413, 429}:
             await _respond(send, why.status, body, _JSON, headers)
             return
-        # The body was not read to its end: answer now, close a little later.
+        # The body was not read to its end: answer now, close after a moment.
         headers.append((b"connection", b"close"))
         await _respond(send, why.status, body, _JSON, headers, last=False)
-        await linger(receive)
+        await drain_request(receive)
         await send({"type": "http.response.body", "body": b""})
 
 
-def _streams(door: HttpDoor) -> bytes:
+def _list_streams(server: IngestServer) -> bytes:
     listed = [
         {
             "stream": name,
@@ -319,39 +340,39 @@ def _streams(door: HttpDoor) -> bytes:
                 {"name": a.name, "type": a.type.value} for a in admission.schema.attributes
             ],
         }
-        for name, admission in sorted(door._admissions.items())  # noqa: SLF001
+        for name, admission in sorted(server._admissions.items())  # noqa: SLF001
     ]
     return msgspec.json.encode({"streams": listed})
 
 
-def _openapi(door: HttpDoor) -> bytes:
-    schemas = {name: a.schema for name, a in door._admissions.items()}  # noqa: SLF001
-    config = door._config  # noqa: SLF001
-    return msgspec.json.encode(openapi(schemas, config.limits, config.paths, config.maps))
+def _describe_api(server: IngestServer) -> bytes:
+    schemas = {name: a.schema for name, a in server._admissions.items()}  # noqa: SLF001
+    config = server._config  # noqa: SLF001
+    return msgspec.json.encode(build_openapi(schemas, config.limits, config.paths, config.maps))
 
 
-_PAGES: dict[str, tuple[bytes, Callable[[HttpDoor], bytes]]] = {
-    "/streams": (_JSON, _streams),
-    "/openapi.json": (_JSON, _openapi),
+_PAGES: dict[str, tuple[bytes, Callable[[IngestServer], bytes]]] = {
+    "/streams": (_JSON, _list_streams),
+    "/openapi.json": (_JSON, _describe_api),
     "/metrics": (
         _TEXT,
-        lambda door: (
-            prometheus({"http": door.stats, **door.others}) + door.more_metrics()
+        lambda server: (
+            render_prometheus({"http": server.stats, **server.connectors}) + server.extra_metrics()
         ).encode(),
     ),
-    "/healthz": (_JSON, lambda _door: b'{"status":"ok"}'),
+    "/healthz": (_JSON, lambda server: server.health()),
 }
 
 
-def _not_found(path: str) -> Refused:
+def _refuse_path(path: str) -> Refusal:
     reason = f"nothing at '{path[:100]}'; events go to POST /streams/<stream>"
-    return refused_body(404, "not_found", reason, at="path")
+    return refuse_request(404, "not_found", reason, at="path")
 
 
-def _not_allowed(method: str, allowed: bytes) -> Refused:
+def _refuse_method(method: str, allowed: bytes) -> Refusal:
     reason = f"{method} is not possible here; use {allowed.decode()}"
-    fault = refused_body(405, "method", reason, at="method")
-    return Refused(405, "method", fault.message, fault.problems, headers=((b"allow", allowed),))
+    fault = refuse_request(405, "method", reason, at="method")
+    return Refusal(405, "method", fault.message, fault.problems, headers=((b"allow", allowed),))
 
 
 async def _respond(

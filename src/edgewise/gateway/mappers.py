@@ -1,4 +1,4 @@
-r"""`@map(...)` of sources: the payload of a message to checked events. Pure.
+r"""Map the payload of a message to events, as `@map(...)` of a source declares. Pure.
 
     @map(type='json')                                   an event, an envelope, or a list of them
     @map(type='json', @attributes(ip='client.ip'))      picked from any JSON by path; [n] in lists
@@ -6,11 +6,14 @@ r"""`@map(...)` of sources: the payload of a message to checked events. Pure.
     @map(type='csv', header='true', @attributes(ip='client'))          by name in the first line
     @map(type='text')                                   the whole payload, for one string attribute
     @map(type='text', regex='(?P<ip>\S+) (?P<n>\d+)')     each line by the groups of a pattern
-    @map(type='binary', layout='>Id8s')                 records of struct's format characters
-    @map(type='binary', layout='>Id8s', @attributes(ip='2'))           by place, from 0
+    @map(type='binary', layout='>Id8s')                 records in the format of Python's struct
+    @map(type='binary', layout='>Id8s', @attributes(ip='2'))           by position, from 0
     @map(type='avro', schema=...)                       one datum, without a header
+    @map(type='keyvalue')                               a JSON object, by the names of attributes
+    @map(type='passThrough')                            events of `inMemory`, as they are
 
-A mapper reads; `Admission.admitted` checks what it read with the same rules as JSON.
+A mapper reads; `Admission.stamp` accepts what it read by the same rules as JSON. Used by
+`source_writer` and `http`; `connectors` checks mappings before anything starts.
 """
 
 from __future__ import annotations
@@ -19,54 +22,66 @@ import csv
 import io
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
-from edgewise.gateway.examine import (
+from edgewise.gateway.json_body import (
+    EVENT_KEY,
+    TS_MAX_MS,
     Checked,
-    Columns,
+    EventColumns,
     Fault,
     Framing,
     check_values,
     gather,
     json_values,
 )
-from edgewise.gateway.refusal import Refused, refused_body
+from edgewise.gateway.payload_values import (
+    check_options,
+    check_rows,
+    decode_text,
+    parse_path,
+    parse_words,
+    pick,
+    to_text,
+)
+from edgewise.gateway.refusal import Refusal, refuse_request
 from edgewise.gateway.spec import BadSpec, MapSpec
 
-if TYPE_CHECKING:  # `edgewise check` makes mappings and goes without Arrow
-    from edgewise.gateway.admit import Admission, Admitted
+if TYPE_CHECKING:  # `edgewise check` checks mappings and must not load Arrow
+    from edgewise.gateway.admit import Admission, AdmittedEvents
 
 LINE_CHARS_MAX = 1024 * 1024
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
-class Reading(Protocol):
-    """Payload in, checked events out."""
+class PayloadReader(Protocol):
+    """Reads a payload; a mapping without its stream."""
 
-    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused: ...
+    def read(
+        self, payload: bytes, at_us: int, admission: Admission
+    ) -> AdmittedEvents | Refusal: ...
 
 
 class Mapper:
-    """A mapping and the stream it is for."""
+    """A mapping and the admission of its stream."""
 
-    def __init__(self, mapping: Reading, admission: Admission) -> None:
+    def __init__(self, mapping: PayloadReader, admission: Admission) -> None:
         self._mapping = mapping
         self._admission = admission
 
-    def read(self, payload: bytes, at_us: int) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int) -> AdmittedEvents | Refusal:
         return self._mapping.read(payload, at_us, self._admission)
 
 
-def mapper_of(spec: MapSpec, admission: Admission) -> Mapper:
+def build_mapper(spec: MapSpec, admission: Admission) -> Mapper:
     """BadSpec where the mapping cannot work for this stream."""
     return Mapper(check_map(spec, admission.schema), admission)
 
 
-def check_map(spec: MapSpec, schema: Schema) -> Reading:
-    """BadSpec where the mapping cannot work for this stream: also for compile time."""
+def check_map(spec: MapSpec, schema: Schema) -> PayloadReader:
+    """As `build_mapper`, without what only a running source needs."""
     make = MAPPERS.get(spec.type)
     if make is None:
         raise BadSpec(f"no mapping of type '{spec.type}'; known: {', '.join(MAPPERS)}", "type")
@@ -78,46 +93,75 @@ def check_map(spec: MapSpec, schema: Schema) -> Reading:
 
 class _JsonMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
-        _options(spec, {"framing"})
+        known = {"framing", "enclosing.element", "fail.on.missing.attribute"}
+        check_options(spec, known)
         lines = spec.options.get("framing", "json") == "lines"
         self._content_type = "application/x-ndjson" if lines else "application/json"
         self._framing = Framing.LINES if lines else Framing.JSON
         self._paths = (
-            [_path(spec.attributes.get(name, name)) for name in schema.names]
-            if spec.attributes
+            [parse_path(spec.attributes.get(name, name)) for name in schema.names]
+            if spec.attributes or set(spec.options) - {"framing"} or spec.type != "json"
             else []
         )
+        self._enclosing = parse_path(spec.options.get("enclosing.element", "").lstrip("$"))
+        self._strict = spec.options.get("fail.on.missing.attribute", "").lower() == "true"
+        self._unwrap = not spec.attributes and schema.index(EVENT_KEY) < 0
 
-    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> AdmittedEvents | Refusal:
         if not self._paths:
             return admission.read(payload, self._content_type, at_us)
-        text = _text(payload)
-        if isinstance(text, Refused):
+        text = decode_text(payload)
+        if isinstance(text, Refusal):
             return text
         events = json_values(text, self._framing)
         if isinstance(events, Fault):
-            return admission.admitted([events], at_us)
+            return admission.stamp([events], at_us)
+        checked = (self._check(event, admission.schema) for event in self._enclosed(events))
+        return admission.stamp(gather(checked), at_us)
+
+    def _enclosed(self, events: list[Any]) -> Iterator[Any]:
+        for event in events:
+            inner = pick(event, self._enclosing)
+            yield from inner if isinstance(inner, list) else [inner]
+
+    def _check(self, event: Any, schema: Schema) -> Checked:
+        if self._unwrap and isinstance(event, dict) and list(event) == [EVENT_KEY]:
+            event = event[EVENT_KEY]
+        values = [pick(event, path) for path in self._paths]
+        if self._strict and None in values:
+            missing = zip(schema.names, values, strict=True)
+            return None, [], [(name, "missing") for name, value in missing if value is None]
+        return None, *check_values(values, schema)
+
+
+class _PassThroughMapper:
+    """Events as the renderer of the same name writes them, in schema order, with their time."""
+
+    def __init__(self, spec: MapSpec, schema: Schema) -> None:
+        del schema
+        check_options(spec, set())
+
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> AdmittedEvents | Refusal:
+        text = decode_text(payload)
+        if isinstance(text, Refusal):
+            return text
+        events = json_values(text, Framing.LINES)
+        if isinstance(events, Fault):
+            return admission.stamp([events], at_us)
         schema = admission.schema
-        rows = ([_pick(event, path) for path in self._paths] for event in events)
-        return admission.admitted(_checked(rows, schema), at_us)
+        return admission.stamp(gather(_check_passed(event, schema) for event in events), at_us)
 
 
-def _path(text: str) -> list[str | int]:
-    return [m[1] or int(m[2]) for m in _STEP.finditer(text.removeprefix("$."))]
-
-
-def _pick(event: Any, path: Iterable[str | int]) -> Any:
-    for step in path:
-        if isinstance(step, int):
-            event = event[step] if isinstance(event, list) and step < len(event) else None
-        else:
-            event = event.get(step) if isinstance(event, dict) else None
-    return event
+def _check_passed(event: Any, schema: Schema) -> Checked:
+    ts, data = pick(event, ["ts"]), pick(event, ["data"])
+    if type(ts) is not int or abs(ts) > TS_MAX_MS or not isinstance(data, list):
+        return None, [], [("event", 'expected {"ts": ..., "data": [...]}')]
+    return ts, *check_values(data, schema)
 
 
 class _CsvMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
-        _options(spec, {"delimiter", "header", "quote"})
+        check_options(spec, {"delimiter", "header", "quote"})
         self._delimiter = spec.options.get("delimiter", ",").replace("\\t", "\t")
         self._quote = spec.options.get("quote", '"')
         if len(self._delimiter) != 1 or len(self._quote) != 1:
@@ -132,9 +176,9 @@ class _CsvMapper:
         if not self._header and not all(w.isdigit() for w in self._where):
             raise BadSpec("without header='true' a column is a number, counted from 0", "header")
 
-    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
-        text = _text(payload)
-        if isinstance(text, Refused):
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> AdmittedEvents | Refusal:
+        text = decode_text(payload)
+        if isinstance(text, Refusal):
             return text
         reader = csv.reader(
             io.StringIO(text, newline=""),
@@ -145,31 +189,31 @@ class _CsvMapper:
         schema = admission.schema
         try:
             found = gather(self._events(iter(reader), schema))
-        except csv.Error as bad:
-            return refused_body(400, "malformed", f"not CSV: {bad} in line {reader.line_num}")
-        return admission.admitted(found, at_us)
+        except csv.Error as error:
+            return refuse_request(400, "malformed", f"not CSV: {error} in line {reader.line_num}")
+        return admission.stamp(found, at_us)
 
     def _events(self, lines: Iterator[list[str]], schema: Schema) -> Iterator[Checked]:
-        places = [int(w) for w in self._where if w.isdigit()]
+        columns = [int(w) for w in self._where if w.isdigit()]
         if self._header:
             names = next(lines, [])
             missing = [w for w in self._where if w not in names]
             if missing:
                 yield None, [], [(missing[0], f"the header has no such column: {names}")]
                 return
-            places = [names.index(w) for w in self._where]
+            columns = [names.index(w) for w in self._where]
         for line in lines:
             if not line:
                 continue
-            if len(line) <= max(places) or (self._exact and len(line) != len(places)):
-                yield None, [], [("line", f"{len(line)} columns, expected {len(places)}")]
+            if len(line) <= max(columns) or (self._exact and len(line) != len(columns)):
+                yield None, [], [("line", f"{len(line)} columns, expected {len(columns)}")]
                 continue
-            yield _typed([line[p] for p in places], schema)
+            yield parse_words([line[p] for p in columns], schema)
 
 
 class _TextMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
-        _options(spec, {"regex"})
+        check_options(spec, {"regex"})
         if spec.attributes:
             raise BadSpec("@map(type='text') takes no @attributes: name the groups of regex='...'")
         self._regex = self._compile(spec.options.get("regex", ""), schema)
@@ -177,25 +221,25 @@ class _TextMapper:
     @staticmethod
     def _compile(pattern: str, schema: Schema) -> re.Pattern[str] | None:
         if not pattern:
-            _one_string(schema, "text")
+            _require_one_string(schema, "text")
             return None
         try:
             regex = re.compile(pattern)
-        except re.error as bad:
-            raise BadSpec(f"regex: {bad}", "regex") from None
+        except re.error as error:
+            raise BadSpec(f"regex: {error}", "regex") from None
         missing = [name for name in schema.names if name not in regex.groupindex]
         if missing:
             raise BadSpec(f"regex has no group (?P<{missing[0]}>...)", "regex")
         return regex
 
-    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
-        text = _text(payload)
-        if isinstance(text, Refused):
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> AdmittedEvents | Refusal:
+        text = decode_text(payload)
+        if isinstance(text, Refusal):
             return text
         if self._regex is None:
-            return admission.admitted(Columns([None], [[text]]), at_us)
+            return admission.stamp(EventColumns([None], [[text]]), at_us)
         found = gather(self._events(text, self._regex, admission.schema))
-        return admission.admitted(found, at_us)
+        return admission.stamp(found, at_us)
 
     @staticmethod
     def _events(text: str, regex: re.Pattern[str], schema: Schema) -> Iterator[Checked]:
@@ -204,17 +248,32 @@ class _TextMapper:
             if match is None:
                 yield None, [], [("line", "does not match the regex")]
             else:
-                yield _typed([match[name] for name in schema.names], schema)
+                yield parse_words([match[name] for name in schema.names], schema)
+
+
+def _build_text(spec: MapSpec, schema: Schema) -> PayloadReader:
+    one_string = [a.type for a in schema.attributes] == [AttrType.STRING]
+    if "regex" in spec.options or (one_string and not spec.options and not spec.attributes):
+        return _TextMapper(spec, schema)
+    from edgewise.gateway.siddhi_mappers import KeyedTextMapper
+
+    return KeyedTextMapper(spec, schema)
+
+
+def _build_xml(spec: MapSpec, schema: Schema) -> PayloadReader:
+    from edgewise.gateway.siddhi_mappers import XmlMapper
+
+    return XmlMapper(spec, schema)
 
 
 class _BinaryMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
-        _options(spec, {"layout"})
+        check_options(spec, {"layout"})
         layout = spec.options.get("layout", "")
         try:
             self._layout = struct.Struct(layout)
-        except struct.error as bad:
-            raise BadSpec(f"layout '{layout}': {bad}", "layout") from None
+        except struct.error as error:
+            raise BadSpec(f"layout '{layout}': {error}", "layout") from None
         names = schema.names
         count = len(self._layout.unpack(bytes(self._layout.size)))
         where = spec.attributes or {name: str(at) for at, name in enumerate(names)}
@@ -223,124 +282,54 @@ class _BinaryMapper:
                 f"layout '{layout}' must have one value for each of: {', '.join(names)}", "layout"
             )
         for name in names:
-            place = where.get(name, "")
-            if not place.isdigit() or int(place) >= count:
-                raise BadSpec(f"@attributes must say a place for '{name}', 0 to {count - 1}", name)
-        self._places = [int(where[name]) for name in names]
+            position = where.get(name, "")
+            if not position.isdigit() or int(position) >= count:
+                raise BadSpec(
+                    f"@attributes must say a position for '{name}', 0 to {count - 1}", name
+                )
+        self._columns = [int(where[name]) for name in names]
 
-    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> AdmittedEvents | Refusal:
         if not payload or len(payload) % self._layout.size:
             reason = f"{len(payload)} bytes are no whole records of {self._layout.size}"
-            return refused_body(400, "malformed", reason)
+            return refuse_request(400, "malformed", reason)
         records = self._layout.iter_unpack(payload)
-        rows = ([_plain(values[at]) for at in self._places] for values in records)
-        return admission.admitted(_checked(rows, admission.schema), at_us)
+        rows = ([to_text(values[at]) for at in self._columns] for values in records)
+        return admission.stamp(check_rows(rows, admission.schema), at_us)
 
 
 class _AvroMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
         from edgewise.gateway.avro import AvroCodec
 
-        _options(spec, {"schema"})
+        check_options(spec, {"schema"})
         self._reader = AvroCodec(spec.options.get("schema", ""))
-        self._paths = [_path(spec.attributes.get(n, n)) for n in schema.names]
+        self._paths = [parse_path(spec.attributes.get(n, n)) for n in schema.names]
 
-    def read(self, payload: bytes, at_us: int, admission: Admission) -> Admitted | Refused:
+    def read(self, payload: bytes, at_us: int, admission: Admission) -> AdmittedEvents | Refusal:
         try:
             datum = self._reader.read(payload)
-        except ValueError as bad:
-            return refused_body(400, "malformed", str(bad))
-        rows = [[_plain(_pick(datum, p)) for p in self._paths]]
-        return admission.admitted(_checked(rows, admission.schema), at_us)
+        except ValueError as error:
+            return refuse_request(400, "malformed", str(error))
+        rows = [[to_text(pick(datum, p)) for p in self._paths]]
+        return admission.stamp(check_rows(rows, admission.schema), at_us)
 
 
-MAPPERS: Mapping[str, Callable[[MapSpec, Schema], Reading]] = {
+MAPPERS: Mapping[str, Callable[[MapSpec, Schema], PayloadReader]] = {
     "json": _JsonMapper,
     "csv": _CsvMapper,
-    "text": _TextMapper,
+    "text": _build_text,
     "binary": _BinaryMapper,
     "avro": _AvroMapper,
+    "keyvalue": _JsonMapper,
+    "passThrough": _PassThroughMapper,
+    "xml": _build_xml,
 }
 
 
-def _options(spec: MapSpec, known: set[str]) -> None:
-    for name in spec.options:
-        if name not in known:
-            raise BadSpec(f"@map(type='{spec.type}') has no option '{name}'", name)
-
-
-def _one_string(schema: Schema, word: str) -> None:
+def _require_one_string(schema: Schema, word: str) -> None:
     if [a.type for a in schema.attributes] != [AttrType.STRING]:
         raise BadSpec(
-            f"@map(type='{word}') without more fills one string attribute; {schema.name} has "
+            f"@map(type='{word}') without options fills one string attribute; {schema.name} has "
             f"{', '.join(f'{a.name} {a.type.value}' for a in schema.attributes)}"
         )
-
-
-def _text(payload: bytes) -> str | Refused:
-    try:
-        return payload.decode()
-    except UnicodeDecodeError as bad:
-        reason = f"not UTF-8: byte {bad.start} is 0x{payload[bad.start]:02x}"
-        return refused_body(400, "charset", reason)
-
-
-def _checked(rows: Iterable[list[Any]], schema: Schema) -> Columns | list[Fault]:
-    return gather((None, *check_values(row, schema)) for row in rows)
-
-
-def _plain(value: Any) -> Any:
-    """Fixed-width text comes padded with zeros."""
-    if isinstance(value, bytes):
-        return value.rstrip(b"\0").decode(errors="replace")
-    return value
-
-
-def _typed(words: list[str | Any], schema: Schema) -> Checked:
-    """Words of a text as values: an empty one is null."""
-    values: list[Any] = []
-    reasons: list[tuple[str, str]] = []
-    for word, attribute in zip(words, schema.attributes, strict=True):
-        try:
-            values.append(_WORDS[attribute.type](word) if word else None)
-        except ValueError:
-            reasons.append((attribute.name, f"expected {attribute.type.value}, got '{word[:50]}'"))
-    if reasons:
-        return None, [], reasons
-    return None, *check_values(values, schema)
-
-
-def _bool(word: str) -> bool:
-    if word.lower() not in {"true", "false"}:
-        raise ValueError(word)
-    return word.lower() == "true"
-
-
-def _json_word(word: str) -> Any:
-    values = json_values(f"[{word}]", Framing.JSON)
-    if isinstance(values, Fault) or len(values) != 1:
-        raise ValueError(word)
-    return values[0]
-
-
-def _whole(word: str) -> int:
-    if "_" in word:
-        raise ValueError(word)
-    return int(word)
-
-
-def _number(word: str) -> float:
-    if "_" in word:
-        raise ValueError(word)
-    return float(word)
-
-
-_WORDS: Mapping[AttrType, Callable[[str], Any]] = {
-    AttrType.STRING: str,
-    AttrType.INT: _whole,
-    AttrType.LONG: _whole,
-    AttrType.FLOAT: _number,
-    AttrType.DOUBLE: _number,
-    AttrType.BOOL: _bool,
-    AttrType.OBJECT: _json_word,
-}

@@ -1,10 +1,10 @@
-"""MQTT 3.1.1 and 5: a client of any broker, source and sink.
+"""Connect to MQTT 3.1.1 and 5 brokers, as a source and as a sink.
 
-The broker is told that a message arrived only when the log has it. With QoS 1 that is the PUBACK.
-With QoS 2 it is the PUBREC, since from then on the broker need not keep the message. The client
-library sends both as soon as it has read a message; `_Client` holds them back.
-
-The session is persistent: what arrives at the broker while we are away is delivered later.
+The broker gets its acknowledgement only when the log has the message. With QoS 1 that is the
+PUBACK; with QoS 2 the PUBREC, because from then on the broker need not keep the message. The
+client library sends both as soon as it has read a message; `_Client` holds them back. The session
+is persistent: what arrives at the broker while we are away is delivered later. Loaded by
+`connectors`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from edgewise.errors import SetupError
-from edgewise.event.clock import Clock
+from edgewise.event.clock import SystemClock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import BODY_BYTES_MAX
-from edgewise.gateway.drain import Cursor, Drain, Message, Undelivered
-from edgewise.gateway.feed import SETTLE_S, Feed
-from edgewise.gateway.renderers import renderer_of
+from edgewise.gateway.renderers import build_renderer
+from edgewise.gateway.sink_reader import Message, SinkCursor, SinkReader, Undelivered
+from edgewise.gateway.source_writer import SETTLE_S, SourceWriter
 from edgewise.gateway.spec import MapSpec, SinkSpec, SourceSpec
 from edgewise.log.api import LogReader, LogWriter
 
@@ -43,7 +43,7 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
 class _Client(paho.Client):
-    """Tells of a message before it is acknowledged, and acknowledges when told to."""
+    """Calls `arrived` before a message is acknowledged; `acknowledge` then does that."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,22 +76,24 @@ class _Client(paho.Client):
 
 
 class MqttSource:
-    """What arrives while one append is on its way to the disk becomes the next one."""
+    """What arrives while one append is on its way to the disk forms the next one."""
 
-    def __init__(self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: Clock) -> None:
+    def __init__(
+        self, spec: SourceSpec, schema: Schema, writer: LogWriter, clock: SystemClock
+    ) -> None:
         self._options = spec.options
         self._qos = int(spec.options["qos"])
         self._topics = [t.strip() for t in spec.options["topic"].split(",")][:TOPICS_MAX]
-        self._feed = Feed(spec, schema, writer, clock)
-        self.stats = self._feed.stats
-        self._client = _client(spec.options, f"edgewise-{spec.stream}")
+        self._ingest = SourceWriter(spec, schema, writer, clock)
+        self.stats = self._ingest.stats
+        self._client = _build_client(spec.options, f"edgewise-{spec.stream}")
         self._client.arrived = self._arrived
         self._client.on_message = self._on_message
         self._client.on_connect = self._on_connect
-        self._came: deque[paho.MQTTMessage] = deque()
-        self._called = False  # the loop was told that something came
-        self._calls = asyncio.Event()
-        self._held: set[int] = set()  # messages that are taken and not yet acknowledged
+        self._messages: deque[paho.MQTTMessage] = deque()
+        self._woken = False  # the loop knows that messages wait
+        self._wake = asyncio.Event()
+        self._held: set[int] = set()  # messages read and not yet acknowledged
         self._task: asyncio.Task[None] | None = None
         self._room = threading.BoundedSemaphore(IN_FLIGHT_MAX)
         self._stopping = threading.Event()
@@ -102,7 +104,7 @@ class MqttSource:
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         await _connect(self._client, self._options)
-        self._task = self._feed.watch(asyncio.create_task(self._run()))
+        self._task = self._ingest.supervise(asyncio.create_task(self._run()))
         try:
             await asyncio.wait_for(self._subscribed.wait(), CONNECT_S)
         except TimeoutError:
@@ -114,11 +116,11 @@ class MqttSource:
 
     async def stop(self) -> None:
         self._stopping.set()
-        self._calls.set()
+        self._wake.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=SETTLE_S)
             self._task.cancel()
-        await self._feed.close()
+        await self._ingest.close()
         await asyncio.to_thread(_disconnect, self._client)
 
     # --- in the thread of the client
@@ -132,7 +134,7 @@ class MqttSource:
             self._loop.call_soon_threadsafe(self._subscribed.set)
 
     def _on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
-        if message.qos < 2:  # with QoS 2 this is the PUBREL of what was taken already
+        if message.qos < 2:  # with QoS 2 this is the PUBREL of a message that was read already
             self._arrived(message)
 
     def _arrived(self, message: paho.MQTTMessage) -> None:
@@ -141,27 +143,27 @@ class MqttSource:
                 return
         if self._stopping.is_set() or self._loop is None:
             return
-        self._came.append(message)
-        if not self._called:
-            self._called = True
-            self._loop.call_soon_threadsafe(self._calls.set)
+        self._messages.append(message)
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     # --- in the event loop
 
     async def _run(self) -> None:
         while not self._stopping.is_set():
-            await self._calls.wait()
-            self._calls.clear()
-            self._called = False  # before looking: who comes now calls again
-            while self._came and not self._stopping.is_set():
-                await self._take(self._next())
+            await self._wake.wait()
+            self._wake.clear()
+            self._woken = False  # before reading: a message that arrives now wakes the loop again
+            while self._messages and not self._stopping.is_set():
+                await self._append(self._take_batch())
 
-    def _next(self) -> list[paho.MQTTMessage]:
-        """As many as came, without those that are here already, up to a limit."""
+    def _take_batch(self) -> list[paho.MQTTMessage]:
+        """The messages that arrived, up to a limit, without those already in flight."""
         batch: list[paho.MQTTMessage] = []
         size = 0
-        while self._came and size < BODY_BYTES_MAX:
-            message = self._came.popleft()
+        while self._messages and size < BODY_BYTES_MAX:
+            message = self._messages.popleft()
             if message.dup and message.mid in self._held:
                 self._room.release()
                 continue  # sent again after a broken connection; the first one is on its way
@@ -171,32 +173,34 @@ class MqttSource:
             size += len(message.payload)
         return batch
 
-    async def _take(self, batch: list[paho.MQTTMessage]) -> None:
-        events = self._feed.read_each(bytes(message.payload) for message in batch)
+    async def _append(self, batch: list[paho.MQTTMessage]) -> None:
+        events = self._ingest.read_each(bytes(message.payload) for message in batch)
         if events is not None:
-            await self._feed.append(events)
-        for message in batch:  # in the order of arrival, as the protocol wants it
+            await self._ingest.append(events)
+        for message in batch:  # in the order of arrival, as the protocol demands
             self._room.release()
             self._held.discard(message.mid)
             self._client.acknowledge(message.mid, message.qos)
 
 
 class MqttSink:
-    def __init__(self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: Cursor) -> None:
+    def __init__(
+        self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: SinkCursor
+    ) -> None:
         self._options = spec.options
         self._qos = int(spec.options["qos"])
         self._retain = spec.options["retain"] == "true"
-        self._topic = renderer_of(MapSpec("text", {"template": spec.options["topic"]}), schema)
-        self._drain = Drain(spec, schema, reader, cursor)
-        self.stats = self._drain.stats
-        self._client = _client(spec.options, f"edgewise-{spec.stream}-sink")
+        self._topic = build_renderer(MapSpec("text", {"template": spec.options["topic"]}), schema)
+        self._reader = SinkReader(spec, schema, reader, cursor)
+        self.stats = self._reader.stats
+        self._client = _build_client(spec.options, f"edgewise-{spec.stream}-sink")
 
     async def start(self) -> None:
         await _connect(self._client, self._options)
-        self._drain.start(self._deliver)
+        self._reader.start(self._deliver)
 
     async def stop(self) -> None:
-        await self._drain.stop()
+        await self._reader.stop()
         await asyncio.to_thread(_disconnect, self._client)
 
     async def _deliver(self, messages: list[Message]) -> None:
@@ -210,25 +214,25 @@ class MqttSink:
             topic = self._topic(0, message.row).decode()
             try:
                 info = self._client.publish(topic, message.payload, self._qos, self._retain)
-            except ValueError as bad:
-                raise Undelivered(f"topic '{topic}': {bad}") from None
+            except ValueError as error:
+                raise Undelivered(f"topic '{topic}': {error}") from None
             sent.append(info)
         for info in sent:
             try:
                 info.wait_for_publish(CONFIRM_S)
-            except (RuntimeError, ValueError) as bad:
-                raise Undelivered(str(bad)) from None
+            except (RuntimeError, ValueError) as error:
+                raise Undelivered(str(error)) from None
             if not info.is_published():
                 raise Undelivered(f"the broker confirmed nothing for {CONFIRM_S:g} s")
 
 
-def _client(options: Mapping[str, str], name: str) -> _Client:
-    five = options["version"] == "5"
+def _build_client(options: Mapping[str, str], name: str) -> _Client:
+    is_version_5 = options["version"] == "5"
     client = _Client(
         CallbackAPIVersion.VERSION2,
         client_id=options["client.id"] or name,
         protocol=_VERSIONS[options["version"]],
-        clean_session=None if five else False,
+        clean_session=None if is_version_5 else False,
     )
     if options["username"]:
         client.username_pw_set(options["username"], options["password"] or None)
@@ -240,15 +244,15 @@ def _client(options: Mapping[str, str], name: str) -> _Client:
 
 
 async def _connect(client: _Client, options: Mapping[str, str]) -> None:
-    """Returns when the broker accepted the first connection; later ones are made again."""
+    """Returns when the broker accepted the connection; the client reconnects by itself."""
     loop = asyncio.get_running_loop()
     accepted: asyncio.Future[Any] = loop.create_future()
-    later: Any = client.on_connect
+    chained: Any = client.on_connect
 
     def on_connect(c: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
-        loop.call_soon_threadsafe(_settle, accepted, reason)
-        if later is not None:
-            later(c, data, flags, reason, properties)
+        loop.call_soon_threadsafe(_set_reason, accepted, reason)
+        if chained is not None:
+            chained(c, data, flags, reason, properties)
 
     client.on_connect = on_connect
     url = urlsplit(options["url"])
@@ -264,15 +268,15 @@ async def _connect(client: _Client, options: Mapping[str, str]) -> None:
         )
         client.loop_start()
         reason = await asyncio.wait_for(accepted, CONNECT_S)
-    except (OSError, TimeoutError) as bad:
+    except (OSError, TimeoutError) as error:
         await asyncio.to_thread(_disconnect, client)
-        raise SetupError(f"no MQTT broker at {options['url']}: {bad or 'no answer'}") from bad
+        raise SetupError(f"no MQTT broker at {options['url']}: {error or 'no answer'}") from error
     if reason.is_failure:
         await asyncio.to_thread(_disconnect, client)
         raise SetupError(f"the broker at {options['url']} refused the connection: {reason}")
 
 
-def _settle(accepted: asyncio.Future[Any], reason: Any) -> None:
+def _set_reason(accepted: asyncio.Future[Any], reason: Any) -> None:
     if not accepted.done():
         accepted.set_result(reason)
 

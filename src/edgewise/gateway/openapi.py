@@ -1,4 +1,7 @@
-"""The HTTP door as an OpenAPI 3.1 document, generated from the streams it serves. Pure."""
+"""Describe the ingest endpoints as an OpenAPI 3.1 document, from the streams they serve. Pure.
+
+Used by `http` for `/openapi.json`.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import Any
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN, AttrType
-from edgewise.gateway.admit import FRAMINGS, Limits
-from edgewise.gateway.examine import FLOAT_MAX, TS_MAX_MS, Framing
+from edgewise.gateway.admit import FRAMINGS, AdmissionLimits
+from edgewise.gateway.json_body import FLOAT_MAX, TS_MAX_MS, Framing
 from edgewise.gateway.producer import KEY_CHARS_MAX
 from edgewise.gateway.spec import MapSpec
 
@@ -34,52 +37,59 @@ _REFUSALS = {
 }
 
 
-def openapi(
+def build_openapi(
     streams: Mapping[str, Schema],
-    limits: Limits,
+    limits: AdmissionLimits,
     paths: Mapping[str, str] | None = None,
     maps: Mapping[str, MapSpec] | None = None,
 ) -> dict[str, Any]:
     """One path per stream, so that a generated client has one typed call per stream.
 
-    `paths` are further addresses of streams, `maps` the mappings of those that have one.
+    `paths` are further paths of streams, `maps` the mappings of those that have one.
     """
     further = {
-        path: _stream(name, limits, path, (maps or {}).get(path))
+        path: _describe_stream(name, limits, path, (maps or {}).get(path))
         for path, name in sorted((paths or {}).items())
     }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Edgewise ingest", "version": VERSION},
         "paths": {
-            **{f"/streams/{name}": _stream(name, limits) for name in sorted(streams)},
+            **{f"/streams/{name}": _describe_stream(name, limits) for name in sorted(streams)},
             **further,
-            "/streams": {"get": _page("The streams and their attributes.", "application/json")},
-            "/healthz": {"get": _page("The door is open.", "application/json")},
-            "/metrics": {"get": _page("Counters for Prometheus.", "text/plain")},
+            "/streams": {
+                "get": _describe_page("The streams and their attributes.", "application/json")
+            },
+            "/healthz": {
+                "get": _describe_page("The server accepts requests.", "application/json")
+            },
+            "/metrics": {"get": _describe_page("Counters for Prometheus.", "text/plain")},
         },
         "components": {
             "schemas": {
                 "Accepted": _ACCEPTED,
                 "Refused": _REFUSED,
-                **{f"stream.{name}": _event(schema) for name, schema in sorted(streams.items())},
+                **{
+                    f"stream.{name}": _describe_event(schema)
+                    for name, schema in sorted(streams.items())
+                },
             }
         },
     }
 
 
-def _page(text: str, kind: str) -> dict[str, Any]:
+def _describe_page(text: str, kind: str) -> dict[str, Any]:
     return {"responses": {"200": {"description": text, "content": {kind: {}}}}}
 
 
-def _ref(name: str) -> dict[str, str]:
+def _refer(name: str) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _stream(
-    name: str, limits: Limits, path: str = "", mapping: MapSpec | None = None
+def _describe_stream(
+    name: str, limits: AdmissionLimits, path: str = "", mapping: MapSpec | None = None
 ) -> dict[str, Any]:
-    one = _ref(f"stream.{name}")
+    one = _refer(f"stream.{name}")
     content: dict[str, Any] = {}
     for media, framing in FRAMINGS.items():
         if framing is Framing.JSON:
@@ -94,13 +104,13 @@ def _stream(
         "description": "producer/sequence, or any text of its own for one request",
         "schema": {"type": "string", "maxLength": KEY_CHARS_MAX},
     }
-    refused = {"application/json": {"schema": _ref("Refused")}}
+    refused = {"application/json": {"schema": _refer("Refused")}}
     responses: dict[str, Any] = {
         status: {"description": text, "content": refused} for status, text in _REFUSALS.items()
     }
     responses["200"] = {
         "description": "The events are in the log and would survive power loss.",
-        "content": {"application/json": {"schema": _ref("Accepted")}},
+        "content": {"application/json": {"schema": _refer("Accepted")}},
     }
     return {
         "post": {
@@ -117,7 +127,7 @@ def _stream(
     }
 
 
-def _event(schema: Schema) -> dict[str, Any]:
+def _describe_event(schema: Schema) -> dict[str, Any]:
     plain = {
         "type": "object",
         "properties": {a.name: _JSON_TYPES[a.type] for a in schema.attributes},
@@ -151,7 +161,7 @@ _ACCEPTED = {
         "first": {"type": "integer", "description": "offset of the first event"},
         "end": {"type": "integer", "description": "offset after the last event"},
         "duplicate": {"type": "boolean", "description": "sent before: nothing was appended"},
-        "duplicates": {"type": "integer", "description": "events whose id the log had already"},
+        "duplicates": {"type": "integer", "description": "events whose id the log already had"},
     },
     "required": ["accepted", "first", "end"],
 }

@@ -1,16 +1,19 @@
-"""What the sender of a request or message that was not taken is told. Pure."""
+"""Describe why a request or message was refused. Pure.
+
+Used wherever events are read: `admit`, `mappers`, `request_body`, `http`, `websocket`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgewise.gateway.examine import Fault
+from edgewise.gateway.json_body import Fault
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """`status` is the HTTP status; `code` the one word that metrics count by."""
+class Refusal:
+    """`status` is the HTTP status; `code` is the word that metrics count by."""
 
     status: int
     code: str
@@ -19,8 +22,8 @@ class Refused:
     retry_after_s: int = 0
     headers: tuple[tuple[bytes, bytes], ...] = field(default=())
 
-    def answer(self) -> dict[str, Any]:
-        """What the sender is told."""
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object for the sender."""
         listed = [
             {"field": p.field, "reason": p.reason}
             if p.index < 0
@@ -35,6 +38,6 @@ class Refused:
         }
 
 
-def refused_body(status: int, code: str, reason: str, *, at: str = "body") -> Refused:
-    """A refusal of the request as a whole: no single event is at fault."""
-    return Refused(status, code, f"{at}: {reason}", (Fault(-1, at, reason),))
+def refuse_request(status: int, code: str, reason: str, *, at: str = "body") -> Refusal:
+    """Refuse the request as a whole; `at` is the part at fault, no single event."""
+    return Refusal(status, code, f"{at}: {reason}", (Fault(-1, at, reason),))

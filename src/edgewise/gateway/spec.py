@@ -1,4 +1,7 @@
-"""What `@source(...)` and `@sink(...)` say, as data. Pure."""
+"""Hold what `@source(...)` and `@sink(...)` declare, as data. Pure.
+
+The contract between `connectors`, which parses annotations, and the classes that run them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class Guarantee(enum.Enum):
 
 
 class BadSpec(EdgewiseError):
-    """An annotation that no door can keep; `option` is the element at fault, '' for the type."""
+    """An annotation that cannot work; `option` is the element at fault, '' for the type."""
 
     def __init__(self, message: str, option: str = "") -> None:
         self.option = option
@@ -39,12 +42,24 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What a person should know about an option that works otherwise than in Siddhi."""
+
+    option: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class MapSpec:
-    """`@map(type='json', option='...', @attributes(name='where in the payload'))`."""
+    """`@map(type='json', option='...', @attributes(name='where in the payload'))`.
+
+    `payload` is the template of a sink, `@payload('{{a}} and {{b}}')`.
+    """
 
     type: str = "json"
     options: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    payload: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,8 @@ class SourceSpec:
     type: str
     options: Mapping[str, str] = field(default_factory=dict)
     map: MapSpec = MapSpec()
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+    unconnected: str = ""  # why it cannot run, where it is what only Siddhi has
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +82,20 @@ class SinkSpec:
     type: str
     options: Mapping[str, str] = field(default_factory=dict)
     map: MapSpec = MapSpec()
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+    unconnected: str = ""  # why it cannot run, where it is what only Siddhi has
 
 
 @dataclass(frozen=True, slots=True)
-class Dedup:
-    """What `dedup` and `dedup.bound` say."""
+class DedupSpec:
+    """The options `dedup` and `dedup.bound` of a source."""
 
     attribute: str
     bound: int
 
     @classmethod
-    def of(cls, spec: SourceSpec, schema: Schema | None = None) -> Dedup | None:
-        """None where nothing is declared; BadSpec where it cannot be kept."""
+    def parse(cls, spec: SourceSpec, schema: Schema | None = None) -> DedupSpec | None:
+        """None where the source declares none; BadSpec where it cannot work."""
         attribute, bound = spec.options.get("dedup", ""), spec.options.get("dedup.bound", "")
         if not attribute:
             return None
@@ -95,17 +114,17 @@ class Dedup:
         return cls(attribute, int(bound))
 
 
-def dedup_by_stream(specs: Iterable[SourceSpec]) -> dict[str, Dedup]:
-    """BadSpec where two sources of one stream do not agree."""
-    found: dict[str, Dedup] = {}
+def dedup_by_stream(specs: Iterable[SourceSpec]) -> dict[str, DedupSpec]:
+    """By stream; BadSpec where two sources of one stream differ."""
+    found: dict[str, DedupSpec] = {}
     for spec in specs:
-        said = Dedup.of(spec)
-        if said is not None and found.setdefault(spec.stream, said) != said:
+        dedup = DedupSpec.parse(spec)
+        if dedup is not None and found.setdefault(spec.stream, dedup) != dedup:
             first = found[spec.stream]
             raise BadSpec(
-                f"two sources of {spec.stream} tell doubles apart in two ways, by "
-                f"'{first.attribute}' (bound {first.bound}) and by '{said.attribute}' (bound "
-                f"{said.bound}); the memory is of the stream, say the same in both",
+                f"two sources of {spec.stream} declare different dedup options: "
+                f"'{first.attribute}' (bound {first.bound}) and '{dedup.attribute}' (bound "
+                f"{dedup.bound}); ids are remembered by stream, so declare the same in both",
                 "dedup",
             )
     return found

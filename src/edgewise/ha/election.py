@@ -1,13 +1,13 @@
-"""Who may write: one node's view of the lease, decided without a clock.
+"""Decide who may write: one node's conclusions about the lease, without a clock or I/O.
 
-The lease lives elsewhere (a file, a table, a broker) and grants each win a higher epoch. Here is
-what a node concludes from what it hears. `tick` and `step` answer with actions, in the order in
-which they must be carried out; nothing is done here.
+The lease is kept beside the logs (`log.lease`) and grants each win a higher epoch. Here is what a
+node concludes from what it hears. `tick` and `step` return actions, in the order in which they
+must be carried out; nothing is done here, so failover is tested in milliseconds.
 
 - A node holds its epoch until `asked_ms + ttl_ms` on its own clock, where `asked_ms` is when it
-  sent the question, not when the answer came: the home of the lease counts from later, so a
-  holder gives up before anybody else can win, however slow the messages are.
-- A node that slept through its own end (a paused process) may believe in an old epoch until its
+  sent the question, not when the answer came: others count from later, so a holder gives up before
+  anybody else can win, however slow the messages are.
+- A node that slept through its own end (a stopped process) may believe in an old epoch until its
   next tick. So epochs are also checked where writes arrive: a lower one is refused.
 - Messages that speak of another epoch than ours are late and change nothing, except one that
   shows a higher epoch: then ours is over.
@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from edgewise.event.position import Position
-from edgewise.ha.fsm import Role, Signal, after
-
-EPOCH_NONE = 0  # the first win is epoch 1
+from edgewise.ha.fsm import TRANSITIONS, Role, RoleOrder, Signal, find_transition
+from edgewise.log.lease import EPOCH_NONE, TTL_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class ElectionConfig:
 
     attempt_ms: int = 200
     renew_ms: int = 500
-    ttl_ms: int = 2_000
+    ttl_ms: int = TTL_MS
 
     def __post_init__(self) -> None:
         if self.attempt_ms <= 0:
@@ -80,23 +79,21 @@ class LeaseGone(_OfEpoch):
 
 
 @dataclass(frozen=True, slots=True)
-class CaughtUp(_OfEpoch):
-    """The node has replayed what it was told to."""
+class OrderDone:
+    """The node has carried out an order."""
+
+    order: RoleOrder
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class WritesRefused(_OfEpoch):
-    """The node has made sure that no write of `epoch` reaches the log any more."""
+class StopRequest:
+    """Hand over. The node takes part again after `rejoin_ms`; None: never."""
+
+    rejoin_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """Hand over, and stay out from now on."""
-
-
-Message: TypeAlias = (
-    LeaseWon | LeaseKept | LeaseSeen | LeaseGone | CaughtUp | WritesRefused | Drain
-)
+Message: TypeAlias = LeaseWon | LeaseKept | LeaseSeen | LeaseGone | OrderDone | StopRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,49 +119,49 @@ class Release(_OfEpoch):
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """To the node: open the logs under `epoch`, compute again from `start`, say CaughtUp."""
+class NodeOrder:
+    """To the node: what to do, under which epoch; a switch replays from `start`."""
 
+    order: RoleOrder
     epoch: int
-    start: Position
+    start: Position | None = None
 
     def __str__(self) -> str:
-        return f"Replay(from={self.start})"
+        name = self.order.name.capitalize()
+        if self.start is not None:
+            return f"{name}(epoch={self.epoch}, from={self.start})"
+        return f"{name}(epoch={self.epoch})" if self.epoch != EPOCH_NONE else name
 
 
-@dataclass(frozen=True, slots=True)
-class Promote(_OfEpoch):
-    """To the node: open the doors, write and serve."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefuseWrites(_OfEpoch):
-    """To the node: close the doors, drop what is not written, then say WritesRefused."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepDown(_OfEpoch):
-    """To the node: close the doors, flush and save. The lease goes when this is done."""
-
-
-NodeAction: TypeAlias = Replay | Promote | RefuseWrites | StepDown
 LeaseAction: TypeAlias = TryAcquire | Renew | Release
-Action: TypeAlias = NodeAction | LeaseAction
+Action: TypeAlias = NodeOrder | LeaseAction
+
+_DONE = {
+    RoleOrder.BOOT: Signal.BOOT_DONE,
+    RoleOrder.SYNC: Signal.SYNC_DONE,
+    RoleOrder.SWITCH: Signal.SWITCH_DONE,
+    RoleOrder.ACTIVATE: Signal.ACTIVATE_DONE,
+    RoleOrder.STOP: Signal.STOP_DONE,
+    RoleOrder.FENCE: Signal.STOP_DONE,
+}
+_HOLDERS = frozenset({Role.SWITCHING, Role.ACTIVE})
 
 
 class Election:
-    """One node in the race. Only the `_become_*` methods write its role."""
+    """One node in the race. Only `_change_role` writes its role."""
 
     def __init__(self, config: ElectionConfig) -> None:
         self._config = config
-        self._role = Role.STANDBY
+        self._role = Role.INITIAL
         self._willing = True
-        self._epoch = EPOCH_NONE  # the one we hold; EPOCH_NONE in STANDBY
+        self._epoch = EPOCH_NONE  # the one we hold or give back
         self._epoch_seen = EPOCH_NONE  # the highest anybody held; never falls
+        self._fenced = False  # in STOPPING: the lease is not ours any more
         self._now_ms = 0  # as of the last tick
         self._held_until_ms = 0
         self._asked_ms: int | None = None  # an unanswered TryAcquire
         self._next_ask_ms: int | None = None  # None: at the next tick
+        self._rejoin_at_ms = 0
 
     @property
     def role(self) -> Role:
@@ -176,23 +173,24 @@ class Election:
 
     @property
     def finished(self) -> bool:
-        """Drained, with nothing left to refuse or to give back."""
-        return not self._willing and self._role is Role.STANDBY
+        """Stopped for good, with nothing left to refuse or to give back."""
+        return not self._willing and self._role is Role.INITIAL
 
     @property
-    def _holding(self) -> bool:
-        return self._role in {Role.RECOVERING, Role.ACTIVE}
+    def _confirming(self) -> bool:
+        """Does the lease have to be confirmed? Also while writes are flushed."""
+        flushing = self._role is Role.STOPPING and self._epoch != EPOCH_NONE and not self._fenced
+        return self._role in _HOLDERS or flushing
 
     def tick(self, now_ms: int) -> tuple[Action, ...]:
         """Time passed. `now_ms` is this node's own clock and never runs backwards."""
         self._now_ms = now_ms
-        match self._role:
-            case Role.STANDBY:
-                return self._tick_standby(now_ms)
-            case Role.RECOVERING | Role.ACTIVE:
-                return self._tick_holder(now_ms)
-            case Role.FENCED:
-                return ()
+        if self._role is Role.INITIAL:
+            joins = self._willing and now_ms >= self._rejoin_at_ms
+            return self._change_role(Signal.BOOT) if joins else ()
+        if self._role is Role.STANDBY:
+            return self._tick_standby(now_ms)
+        return self._tick_holder(now_ms) if self._confirming else ()
 
     def step(self, message: Message) -> tuple[Action, ...]:
         """Something was heard."""
@@ -207,19 +205,14 @@ class Election:
             case LeaseSeen(epoch):
                 return self._step_seen(epoch)
             case LeaseGone(epoch):
-                current = epoch == self._epoch and self._holding
-                return self._become_fenced() if current else ()
-            case CaughtUp(epoch):
-                current = epoch == self._epoch and self._role is Role.RECOVERING
-                return self._become_active() if current else ()
-            case WritesRefused(epoch):
-                current = epoch == self._epoch and self._role is Role.FENCED
-                return self._become_standby(Signal.FLUSH_REFUSED) if current else ()
-            case Drain():
-                return self._step_drain()
+                return self._lose_lease() if epoch == self._epoch else ()
+            case OrderDone(order, epoch):
+                return self._step_done(_DONE[order], epoch)
+            case StopRequest(rejoin_ms):
+                return self._step_stop(rejoin_ms)
 
     def _tick_standby(self, now_ms: int) -> tuple[Action, ...]:
-        if not self._willing or (self._next_ask_ms is not None and now_ms < self._next_ask_ms):
+        if self._next_ask_ms is not None and now_ms < self._next_ask_ms:
             return ()
         # One question at a time: two wins of one node would fence each other. An answer that
         # takes longer than the lease lasts is useless, so then we may ask again.
@@ -231,7 +224,7 @@ class Election:
 
     def _tick_holder(self, now_ms: int) -> tuple[Action, ...]:
         if now_ms >= self._held_until_ms:
-            return self._become_fenced()
+            return self._lose_lease()
         if self._next_ask_ms is not None and now_ms < self._next_ask_ms:
             return ()
         self._next_ask_ms = now_ms + self._config.renew_ms
@@ -240,48 +233,50 @@ class Election:
     def _step_won(self, won: LeaseWon) -> tuple[Action, ...]:
         if won.epoch <= self._epoch_seen:
             return ()  # an answer from the past: somebody has been here since
-        if self._role is not Role.STANDBY:
+        if self._role in _HOLDERS:
             return self._step_seen(won.epoch)
         self._epoch_seen = won.epoch
+        self._asked_ms = None
         expired = self._now_ms >= won.asked_ms + self._config.ttl_ms
-        if expired or not self._willing:
-            self._asked_ms = None
+        if expired or self._role is not Role.STANDBY:
             return (Release(won.epoch),)
-        return self._become_recovering(won)
+        self._epoch = won.epoch
+        self._fenced = False
+        self._held_until_ms = won.asked_ms + self._config.ttl_ms
+        self._next_ask_ms = won.asked_ms + self._config.renew_ms
+        return self._change_role(Signal.SWITCH, won.checkpoint)
 
     def _step_seen(self, epoch: int) -> tuple[Action, ...]:
         self._asked_ms = None
-        lost = self._holding and epoch > self._epoch
         self._epoch_seen = max(self._epoch_seen, epoch)
-        return self._become_fenced() if lost else ()
+        return self._lose_lease() if epoch > self._epoch else ()
 
-    def _step_drain(self) -> tuple[Action, ...]:
-        self._willing = False
-        if not self._holding:
-            return ()  # nothing to hand over; a FENCED node still refuses its writes first
-        return (StepDown(self._epoch), *self._become_standby(Signal.DRAIN))
-
-    def _become_recovering(self, won: LeaseWon) -> tuple[Action, ...]:
-        self._role = after(self._role, Signal.LEASE_WON)
-        self._epoch = won.epoch
-        self._held_until_ms = won.asked_ms + self._config.ttl_ms
-        self._asked_ms = None
-        self._next_ask_ms = won.asked_ms + self._config.renew_ms
-        return (Replay(won.epoch, won.checkpoint),)
-
-    def _become_active(self) -> tuple[Action, ...]:
-        self._role = after(self._role, Signal.CAUGHT_UP)
-        return (Promote(self._epoch),)
-
-    def _become_fenced(self) -> tuple[Action, ...]:
-        self._role = after(self._role, Signal.LEASE_LOST)
-        return (RefuseWrites(self._epoch),)
-
-    def _become_standby(self, signal: Signal) -> tuple[Action, ...]:
-        epoch = self._epoch
-        self._role = after(self._role, signal)
+    def _step_done(self, signal: Signal, epoch: int) -> tuple[Action, ...]:
+        if signal not in TRANSITIONS[self._role] or epoch != self._epoch:
+            return ()  # the order is out of date
+        if signal is not Signal.STOP_DONE:
+            return self._change_role(signal)
+        self._change_role(signal)
         self._epoch = EPOCH_NONE
         self._asked_ms = None
         self._next_ask_ms = None
         # A lease that only we believed lost is free at once; releasing a lost one does nothing.
-        return (Release(epoch),)
+        return (Release(epoch),) if epoch != EPOCH_NONE else ()
+
+    def _step_stop(self, rejoin_ms: int | None) -> tuple[Action, ...]:
+        self._willing = self._willing and rejoin_ms is not None
+        self._rejoin_at_ms = self._now_ms + (rejoin_ms or 0)
+        if self._role in {Role.INITIAL, Role.STOPPING}:
+            return ()
+        return self._change_role(Signal.STOP)
+
+    def _lose_lease(self) -> tuple[Action, ...]:
+        if not self._confirming:
+            return ()
+        self._fenced = True
+        # In STOPPING the node flushes already; the log refuses what comes too late.
+        return () if self._role is Role.STOPPING else self._change_role(Signal.FENCE)
+
+    def _change_role(self, signal: Signal, start: Position | None = None) -> tuple[Action, ...]:
+        self._role, order = find_transition(self._role, signal)
+        return () if order is None else (NodeOrder(order, self._epoch, start),)

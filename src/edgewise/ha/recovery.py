@@ -10,7 +10,7 @@ The log keeps one order for ever, so a query whose answer depends only on its in
 clock, a die or the outside) gives the same rows again. That is what makes `precise` possible:
 rows that are out already are recognised by their sequence and not written twice.
 
-STATEMENTS is the promise to users; docs/ha.md and `explain` print it.
+STATEMENTS is the promise to users; docs/explanation/recovery.md and `explain` print it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from edgewise.errors import RecoveryError
 from edgewise.event.position import Position
-from edgewise.event.repeat import Repeat
+from edgewise.event.repeat_level import RepeatLevel
 
 
 class Recovery(enum.Enum):
@@ -40,7 +40,7 @@ class Statement:
     rows: str
     before_serving: str
     costs: str
-    needs: Repeat
+    needs: RepeatLevel
 
 
 STATEMENTS: Mapping[Recovery, Statement] = MappingProxyType(
@@ -49,19 +49,19 @@ STATEMENTS: Mapping[Recovery, Statement] = MappingProxyType(
             rows="every row exactly once, as if nothing had failed",
             before_serving="load the checkpoint, replay from it, write only rows not yet out",
             costs="the wait for the replay",
-            needs=Repeat.DETERMINISTIC,
+            needs=RepeatLevel.DETERMINISTIC,
         ),
         Recovery.ROLLBACK: Statement(
             rows="every row at least once; rows since the checkpoint may come again, or differ",
             before_serving="load the checkpoint, replay from it, write every row",
             costs="the wait for the replay; readers must bear repeats",
-            needs=Repeat.ARBITRARY,
+            needs=RepeatLevel.ARBITRARY,
         ),
         Recovery.GAP: Statement(
             rows="no row twice; rows for events between checkpoint and head may be missing",
             before_serving="nothing: start at the head with an empty state",
             costs="the skipped events; windows fill anew",
-            needs=Repeat.ARBITRARY,
+            needs=RepeatLevel.ARBITRARY,
         ),
     }
 )
@@ -108,7 +108,7 @@ def parse_recovery(word: str) -> Recovery:
         raise RecoveryError(f"recovery is '{word}', it must be one of {kinds}") from None
 
 
-def why_not(kind: Recovery, repeat: Repeat) -> str:
+def why_not(kind: Recovery, repeat: RepeatLevel) -> str:
     """Why a query of this class cannot promise `kind`; empty where it can."""
     needs = STATEMENTS[kind].needs
     if repeat >= needs:

@@ -1,4 +1,4 @@
-"""`edgewise fmt`: one way to lay out an app. Comments stay, names and strings stay as written.
+"""Format the text of an app: `edgewise fmt`. Comments, names and strings stay as written.
 
 It works on tokens, not on the tree, so nothing can get lost: keywords become lower case, each
 clause gets its line, long lines are broken after commas and before `and`, `or` and `->`. Only
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from edgewise.lang.lexer import Comment
 from edgewise.lang.parse.app import Apps, parse_for_layout
 from edgewise.lang.report import Report
-from edgewise.lang.source import Source
+from edgewise.lang.source import SourceText
 from edgewise.lang.tokens import Kind, Token
 
 WIDTH_MAX = 99
@@ -29,7 +29,7 @@ NAMES = frozenset({Kind.WORD, Kind.QUOTED})
 
 def format_app(text: str, file: str = "<app>") -> str:
     """The same app, laid out; AppError where it cannot be read."""
-    report = Report(Source(text, file))
+    report = Report(SourceText(text, file))
     parser = parse_for_layout(report)
     report.raise_errors()
     return _Page(parser, text).write()
@@ -57,10 +57,10 @@ class _Line:
         """The piece that begins the next line: at the last break that still fits."""
         used, best = 0, len(self.pieces)
         last_break = 0
-        for place in range(start, len(self.pieces)):
-            if place > start and place in self.breaks:
-                last_break = place
-            used += len(self.pieces[place])
+        for index in range(start, len(self.pieces)):
+            if index > start and index in self.breaks:
+                last_break = index
+            used += len(self.pieces[index])
             if used > room and last_break:
                 return last_break
         return best
@@ -88,7 +88,7 @@ class _Page:
 
     def write(self) -> str:
         for index, token in enumerate(self.parser.tokens):
-            if self._closes(index, token):
+            if self._closes(index, token) or self._ends_behind_comment(token):
                 self._finish()
             self._comments_before(token)
             if token.kind is Kind.END:
@@ -109,6 +109,13 @@ class _Page:
             return True
         keyword = index in self.parser.keywords
         return keyword and token.word == "end" and bool(self.block) and not self.depth
+
+    def _ends_behind_comment(self, token: Token) -> bool:
+        """Whether a ';' follows a comment: behind a `--` it would become part of it."""
+        if token.kind is not Kind.OP or token.value != ";" or self.depth:
+            return False
+        comments = self.comments[self.next_comment : self.next_comment + 1]
+        return any(comment.start < token.start for comment in comments)
 
     def _finish(self) -> None:
         """The last ';' may be left out; it is written before any comment that follows."""
@@ -157,11 +164,10 @@ class _Page:
         return keyword in CLAUSES
 
     def _end_of_statement(self, token: Token, index: int) -> None:
-        if self.last is None or self.last.value == ";":
-            return
-        self._end_line()
-        self.last, self.last_index, self.commented = token, index, False
-        self._flush()
+        if self.last is not None and self.last.value != ";":
+            self._end_line()
+            self.last, self.last_index, self.commented = token, index, False
+            self._flush()
         self.heads = ""
 
     def _close_block(self) -> None:
@@ -184,8 +190,8 @@ class _Page:
         """Whether the statement at hand is a query: annotations may stand before it."""
         if token.value != "@":
             return True
-        place = bisect_right(self.order, self.last_index)
-        return self.parser.tokens[self.order[place]].word != "define"
+        index = bisect_right(self.order, self.last_index)
+        return self.parser.tokens[self.order[index]].word != "define"
 
     def _blank(self, start: int) -> bool:
         """Whether the author left a blank line before this place."""
@@ -269,6 +275,8 @@ class _Page:
         if self.pending and self.line.pieces:
             self._add(self.pending, space=True)
             self._break()
+        elif self.pending and "--" in self.rows[-1]:  # behind another it would become part of it
+            self.rows.append(INDENT * self.line.indent + self.pending)
         elif self.pending:
             self.rows[-1] += f" {self.pending}"
         self.pending = ""

@@ -1,4 +1,4 @@
-"""Text to tokens in one linear pass. Comments are kept aside, with their places, for `fmt`.
+"""Split text into tokens in one linear pass. Comments are kept aside, with offsets, for `fmt`.
 
 A character that begins nothing is reported and skipped, so that the parser still sees the rest.
 """
@@ -35,6 +35,8 @@ _TOKEN = re.compile(
   )""",
     re.VERBOSE,
 )
+WORDS_FOR_SIGNS = {"&&": "and", "||": "or"}
+_SIGNS = "#!@"  # with a name behind them they mean something else than the name
 _KINDS = {kind.name: kind for kind in Kind}
 _SCRIPT_PART = re.compile(r"""[^{}"']+|"[^"\n]*"|'[^'\n]*'|["']""")
 
@@ -68,12 +70,15 @@ def tokenize(report: Report) -> tuple[list[Token], list[Comment]]:
         elif group == "BLANK":
             break
         else:
-            tokens.append(_plain(group, found, (start, position)))
+            if group == "QUOTED" and found[1] in _SIGNS:
+                hint = "'#' marks inner streams, '!' fault streams, '@' annotations and queries"
+                report.error((start, position), f"a name cannot begin with '{found[1]}'", hint)
+            tokens.append(_lex_plain(group, found, (start, position)))
     tokens.append(Token(Kind.END, "", len(text), len(text)))
     return tokens, comments
 
 
-def _plain(group: str, found: str, at: At) -> Token:
+def _lex_plain(group: str, found: str, at: At) -> Token:
     if group == "TEXT":
         return Token(Kind.STRING, found[3:-3], *at)
     if group in {"STRING", "QUOTED"}:
@@ -91,6 +96,11 @@ def _skip_unknown(text: str, position: int, report: Report, tokens: list[Token])
         report.error((position, end), "this string is not closed", "" if char == "`" else hint)
         tokens += [Token(Kind.BROKEN, "", position, end), Token(Kind.OP, ";", end, end)]
         return end
+    sign = text[position : position + 2]
+    if word := WORDS_FOR_SIGNS.get(sign):
+        report.error((position, position + 2), f"there is no '{sign}'", f"write '{word}'")
+        tokens.append(Token(Kind.WORD, word, position, position + 2, word))
+        return position + 2
     report.error((position, position + 1), f"unexpected character {char!r}")
     return position + 1
 

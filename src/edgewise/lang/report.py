@@ -1,4 +1,4 @@
-"""Problems found in one app, collected so that one run reports them all.
+"""Collect the problems of one app, so that one run reports them all.
 
 A check that cannot go on calls `fail`, which notes the problem and raises `Refused`; the clause
 above it catches that with `attempt` and goes on with the next clause.
@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NoReturn
 
 from edgewise.errors import AppError, Problem, Span
-from edgewise.lang.source import At, Source
+from edgewise.lang.source import At, SourceText
 
 PROBLEMS_MAX = 50  # more than a person reads; a broken file must not flood a terminal
 NEAREST_MAX = 1_000  # names that a wrong one is compared with
@@ -31,7 +31,7 @@ class _Attempt:
 
 
 class Report:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.torn = False  # parts of the app could not be read: a name may be defined in one
         self._errors: list[Problem] = []
@@ -79,28 +79,28 @@ class Report:
         return len(self._errors) >= PROBLEMS_MAX
 
     def errors(self) -> tuple[Problem, ...]:
-        return tuple(sorted(self._errors, key=_place))
+        return tuple(sorted(self._errors, key=_problem_order))
 
     def warnings(self) -> tuple[Problem, ...]:
-        return tuple(sorted(self._warnings, key=_place))
+        return tuple(sorted(self._warnings, key=_problem_order))
 
     def raise_errors(self) -> None:
         if self._errors:
             raise AppError(self.errors(), self.source.text, self.source.file)
 
 
-def _place(problem: Problem) -> tuple[int, int]:
+def _problem_order(problem: Problem) -> tuple[int, int]:
     return problem.span.line, problem.span.column
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_nearest(name: str, known: Iterable[str]) -> str:
     """A hint with the closest known name, empty where none is close."""
     names = {k.lower(): k for k in islice(known, NEAREST_MAX)}
     close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return f"did you mean '{names[close[0]]}'?" if close else ""
 
 
-def one_of(names: Iterable[str], limit: int = 8) -> str:
+def list_some(names: Iterable[str], limit: int = 8) -> str:
     """`known: a, b, c`, cut where a list would no longer help."""
     listed = list(names)
     more = ", ..." if len(listed) > limit else ""

@@ -1,4 +1,4 @@
-"""The text of an app: `${NAME}` substitution, and offsets to lines and columns.
+"""Substitute `${NAME}` in the text of an app, and turn offsets into lines and columns.
 
 Everything after the lexer carries offsets; lines and columns are only worked out for a problem.
 """
@@ -20,7 +20,7 @@ _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")  # as str.sp
 
 
 @dataclass(slots=True)
-class Source:
+class SourceText:
     text: str
     file: str = "<app>"
     _lines: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What the text of an app is made of.
+"""Define the tokens of SiddhiQL.
 
 A keyword is legal as a name everywhere, so the lexer does not tell them apart: a word is a word,
 and the parser decides by its place. `KEYWORDS` only serves hints and the formatter.

@@ -1,12 +1,12 @@
-"""The contract of a log; every home (segment files, Kafka) keeps it, `log/laws.py` proves it.
+"""Define the contract of a log; segment files and Kafka keep it, `log/laws.py` proves it.
 
 - Offsets are dense, start at 0, are never reused.
 - `append` returns when the data would survive power loss; concurrent appends share one fsync.
 - One writer: a second one is refused with LogLocked. Each writer opens a new epoch.
 - `producer` and `sequence` make an append idempotent: a sequence not above the producer's last
-  one is answered with the offsets it got then (or the head, when they are too old to know) and
-  appends nothing.
-- Readers never see a hole or a torn batch, also while another process writes.
+  one is answered with the offsets it got then (or the head, when they are too old to be known)
+  and appends nothing.
+- Readers never see a gap or half a batch, also while another process writes.
 - `clock` is the largest event time of everything up to an offset: replay and batch know the time
   at any offset without reading what came before.
 
@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from edgewise.event.position import Position
 
-KEPT_PARTS = 4  # segments that retention keeps at least, where it can
-PART_BYTES_MIN = 1024 * 1024
-PART_MS_MIN = 60 * 1000
+SEGMENTS_KEPT = 4  # segments that retention keeps at least, where it can
+SEGMENT_BYTES_MIN = 1024 * 1024
+SEGMENT_MS_MIN = 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,15 @@ class LogConfig:
         """Whole segments are dropped, so a log that keeps little needs small ones."""
         if not self.retain_bytes:
             return self.segment_bytes_max
-        return min(self.segment_bytes_max, max(self.retain_bytes // KEPT_PARTS, PART_BYTES_MIN))
+        return min(
+            self.segment_bytes_max, max(self.retain_bytes // SEGMENTS_KEPT, SEGMENT_BYTES_MIN)
+        )
 
     @property
     def seal_ms(self) -> int:
         if not self.retain_ms:
             return self.segment_ms_max
-        return min(self.segment_ms_max, max(self.retain_ms // KEPT_PARTS, PART_MS_MIN))
+        return min(self.segment_ms_max, max(self.retain_ms // SEGMENTS_KEPT, SEGMENT_MS_MIN))
 
 
 DEFAULTS = LogConfig()
@@ -76,8 +78,8 @@ class LogBatch:
 CLOCK_NONE = -(2**63)
 
 
-class Part(NamedTuple):
-    """One batch ready to be framed."""
+class EncodedBatch(NamedTuple):
+    """A record batch as bytes, with what the header of its frame says of it."""
 
     body: Any
     crc: int
@@ -103,23 +105,23 @@ class LogWriter(Protocol):
         ...
 
     def retain(self, now_ms: int) -> int:
-        """Drop whole segments that the config no longer keeps; answers how many."""
+        """Drop whole segments that the config no longer keeps; return how many."""
         ...
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
-class PartsWriter(LogWriter, Protocol):
-    """A log that takes rows as `log.rows.parts_of` made them, maybe in another process."""
+class EncodedBatchWriter(LogWriter, Protocol):
+    """A log that also takes rows encoded by `log.rows.encode_batches`, maybe elsewhere."""
 
     @property
     def rows_max(self) -> int:
-        """Of one part."""
+        """The most rows of one encoded batch."""
         ...
 
-    def append_parts(
-        self, parts: list[Part], *, producer: str = "", sequence: int = -1
+    def append_encoded(
+        self, batches: list[EncodedBatch], *, producer: str = "", sequence: int = -1
     ) -> Appended:
         """As `append`."""
         ...

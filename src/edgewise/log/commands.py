@@ -1,4 +1,7 @@
-"""`edgewise log`: list, inspect, verify, copy, tail, archive. The command line calls two doors."""
+"""Run `edgewise log`: list, inspect, verify, copy, tail, archive.
+
+The command line calls `add_arguments` and `run`. Kafka is imported only where a location names it.
+"""
 
 from __future__ import annotations
 
@@ -9,41 +12,43 @@ from pathlib import Path
 
 from edgewise.errors import LogError
 from edgewise.event.arrow import from_arrow
-from edgewise.log.ledger import Ledger, archive, is_log, ledgers, logs_under
-from edgewise.log.places import bare_broker, broker_and_topic, open_reader, open_writer
-from edgewise.log.rows import defaults_in
-from edgewise.log.segment import SegmentReader
-from edgewise.log.tail import moment, offset_at, tail
-from edgewise.log.transfer import Progress, copy, producer_of
-from edgewise.log.verify import Report, verify
+from edgewise.log.copy_log import CopyProgress, copy_log, name_copy_producer
+from edgewise.log.ledger import Ledger, archive_ledgers, find_logs, is_log, list_ledgers
+from edgewise.log.locations import open_reader, open_writer, parse_broker, parse_kafka_location
+from edgewise.log.rows import read_defaults
+from edgewise.log.segment_reader import SegmentReader
+from edgewise.log.tail import find_offset_at, parse_time, tail
+from edgewise.log.verify import VerifyReport, verify_log
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="log_command", required=True, metavar="COMMAND")
-    place = "a log's directory, or kafka://host:port/topic"
-    many = "a log, a directory with logs in it, or kafka://host:port[/topic]"
+    location = "a log's directory, or kafka://host:port/topic"
+    locations = "a log, a directory with logs in it, or kafka://host:port[/topic]"
 
     one = verbs.add_parser("list", help="logs and their ledgers, with offsets and times")
-    one.add_argument("place", help=many)
+    one.add_argument("location", help=locations)
 
     one = verbs.add_parser("inspect", help="schema, head, clock and size of a log")
-    one.add_argument("place", help=place)
+    one.add_argument("location", help=location)
 
     one = verbs.add_parser("verify", help="check every byte; exit 1 when something is wrong")
-    one.add_argument("place", help=many)
+    one.add_argument("location", help=locations)
 
-    one = verbs.add_parser("copy", help="copy a log to another place; goes on where it stopped")
-    one.add_argument("source", help=place)
-    one.add_argument("destination", help=place)
+    one = verbs.add_parser(
+        "copy", help="copy a log to another location; an interrupted copy resumes"
+    )
+    one.add_argument("source", help=location)
+    one.add_argument("destination", help=location)
     one.add_argument("--from", dest="start", type=int, help="first offset (default: the earliest)")
     one.add_argument(
         "--to", dest="end", type=int, help="offset to stop before (default: the head)"
     )
 
     one = verbs.add_parser("tail", help="rows as JSON lines")
-    one.add_argument("place", help=place)
+    one.add_argument("location", help=location)
     where = one.add_mutually_exclusive_group()
     where.add_argument("--from", dest="start", type=int, help="first offset")
     where.add_argument("--time", help="start where event time reaches this: ms or ISO 8601")
@@ -57,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when all is well, 1 when `verify` found something."""
+    """0 if all is well, 1 if `verify` found damage."""
     return {
         "list": _list,
         "inspect": _inspect,
@@ -68,16 +73,16 @@ def run(args: argparse.Namespace) -> int:
     }[args.log_command](args)
 
 
-def _logs(path: Path) -> list[Path]:
+def _find_logs(path: Path) -> list[Path]:
     if not path.is_dir():
         raise LogError(f"{path}: there is no such directory")
-    found = list(logs_under(path))
+    found = list(find_logs(path))
     if not found:
-        raise LogError(f"{path}: there is no log here, nor below")
+        raise LogError(f"{path}: there is no log in it")
     return found
 
 
-def _time(ts: int | None) -> str:
+def _format_time(ts: int | None) -> str:
     if ts is None:
         return "-"
     try:
@@ -86,9 +91,9 @@ def _time(ts: int | None) -> str:
         return f"{ts} ms"
 
 
-def _row(ledger: Ledger) -> str:
-    state = ledger.home if ledger.sealed else "active"
-    times = f"{_time(ledger.ts_min)}  {_time(ledger.ts_max)}"
+def _format_row(ledger: Ledger) -> str:
+    state = ledger.storage if ledger.sealed else "active"
+    times = f"{_format_time(ledger.ts_min)}  {_format_time(ledger.ts_max)}"
     return (
         f"  {ledger.first:>14} {ledger.end:>14} {ledger.bytes:>14}  {state:<8} "
         f"{ledger.epochs[0]:>5}-{ledger.epochs[1]:<5} {times}"
@@ -96,50 +101,51 @@ def _row(ledger: Ledger) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    for log, found in _parts(args.place):
+    for log, found in _list_ledgers(args.location):
         events, size = found[-1].end - found[0].first, sum(entry.bytes for entry in found)
         print(f"{log}: {events} events, {len(found)} ledgers, {size} bytes")
-        print(f"  {'first':>14} {'end':>14} {'bytes':>14}  {'home':<8} {'epochs':^11} times")
+        print(f"  {'first':>14} {'end':>14} {'bytes':>14}  {'storage':<8} {'epochs':^11} times")
         for entry in found:
-            print(_row(entry))
+            print(_format_row(entry))
     return 0
 
 
-def _parts(place: str) -> Iterator[tuple[str, list[Ledger]]]:
-    """The logs of a place with their ledgers."""
-    broker, topics = _topics(place)
+def _list_ledgers(location: str) -> Iterator[tuple[str, list[Ledger]]]:
+    """The logs at a location with their ledgers."""
+    broker, topics = _select_topics(location)
     if not broker:
-        yield from ((str(log), ledgers(log)) for log in _logs(Path(place)))
+        yield from ((str(log), list_ledgers(log)) for log in _find_logs(Path(location)))
         return
-    from edgewise.log.kafka_verify import topic_ledgers
+    from edgewise.log.kafka_verify import list_topic_ledgers
 
-    yield from ((f"kafka://{broker}/{name}", topic_ledgers(broker, name)) for name in topics)
+    yield from ((f"kafka://{broker}/{name}", list_topic_ledgers(broker, name)) for name in topics)
 
 
-def _topics(place: str) -> tuple[str, list[str]]:
-    """A broker and the logs on it that are meant; '' for a directory."""
-    if not (bare := bare_broker(place)):
-        broker, topic = broker_and_topic(place)
+def _select_topics(location: str) -> tuple[str, list[str]]:
+    """The broker of a location and the logs on it; ('', ...) for a directory."""
+    if not (bare := parse_broker(location)):
+        broker, topic = parse_kafka_location(location)
         return broker, [topic]
-    from edgewise.log.kafka_verify import log_topics
 
-    if not (found := log_topics(bare)):
-        raise LogError(f"{place}: there is no log on this broker")
+    from edgewise.log.kafka_verify import find_log_topics
+
+    if not (found := find_log_topics(bare)):
+        raise LogError(f"{location}: there is no log on this broker")
     return bare, found
 
 
 def _inspect(args: argparse.Namespace) -> int:
-    reader = open_reader(args.place)
+    reader = open_reader(args.location)
     schema, head = from_arrow(reader.schema), reader.head()
     attributes = ", ".join(f"{a.name} {a.type.value}" for a in schema.attributes)
     print(f"define stream {schema.name} ({attributes});")
     print(f"offsets   {reader.earliest()} to {head.offset}")
     print(f"epoch     {head.epoch}")
     clock = reader.clock(head.offset)
-    print(f"clock     {_time(clock) if head.offset else '-'}")
-    if not broker_and_topic(args.place)[0]:
-        found = ledgers(Path(args.place))
-        moved = sum(entry.home == "parquet" for entry in found)
+    print(f"clock     {_format_time(clock) if head.offset else '-'}")
+    if not parse_kafka_location(args.location)[0]:
+        found = list_ledgers(Path(args.location))
+        moved = sum(entry.storage == "parquet" for entry in found)
         print(f"ledgers   {len(found)}, {moved} of them Parquet")
         print(f"bytes     {sum(entry.bytes for entry in found)}")
     reader.close()
@@ -148,7 +154,7 @@ def _inspect(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     worst = 0
-    for log, report in _reports(args.place):
+    for log, report in _verify_logs(args.location):
         state = "good" if report.good else f"{len(report.findings)} findings"
         files = f"{report.files} files" if report.files else "a topic"
         print(f"{log}: {files}, {report.events} events, {report.bytes} bytes: {state}")
@@ -158,10 +164,10 @@ def _verify(args: argparse.Namespace) -> int:
     return worst
 
 
-def _reports(place: str) -> Iterator[tuple[str, Report]]:
-    broker, topics = _topics(place)
+def _verify_logs(location: str) -> Iterator[tuple[str, VerifyReport]]:
+    broker, topics = _select_topics(location)
     if not broker:
-        yield from ((str(log), verify(log)) for log in _logs(Path(place)))
+        yield from ((str(log), verify_log(log)) for log in _find_logs(Path(location)))
         return
     from edgewise.log.kafka_verify import verify_topic
 
@@ -172,13 +178,13 @@ def _copy(args: argparse.Namespace) -> int:
     reader = open_reader(args.source)
     name = str(Path(args.source).resolve()) if is_log(Path(args.source)) else args.source
     schema = reader.schema
-    writer = open_writer(args.destination, from_arrow(schema), defaults=defaults_in(schema))
+    writer = open_writer(args.destination, from_arrow(schema), defaults=read_defaults(schema))
     try:
         end = reader.head().offset if args.end is None else args.end
         start = reader.earliest() if args.start is None else args.start
-        start = max(start, writer.last_sequence(producer_of(name)))
-        progress = Progress(max(end - start, 0))
-        first, last = copy(
+        start = max(start, writer.last_sequence(name_copy_producer(name)))
+        progress = CopyProgress(max(end - start, 0))
+        first, last = copy_log(
             reader, writer, name, start=args.start, end=end, progress=progress.add
         )  # fmt: skip
         progress.close()
@@ -190,11 +196,11 @@ def _copy(args: argparse.Namespace) -> int:
 
 
 def _tail(args: argparse.Namespace) -> int:
-    reader = open_reader(args.place)
+    reader = open_reader(args.location)
     if args.start is not None:
         start = args.start
     elif args.time is not None:
-        start = offset_at(reader, moment(args.time))
+        start = find_offset_at(reader, parse_time(args.time))
     else:
         start = max(reader.earliest(), reader.head().offset - args.last)
     try:
@@ -206,8 +212,8 @@ def _tail(args: argparse.Namespace) -> int:
 
 
 def _archive(args: argparse.Namespace) -> int:
-    for log in _logs(args.path):
-        SegmentReader.open(log).close()  # says what is wrong before anything is touched
-        moved = archive(log, time.time_ns() // 1_000_000, int(args.days * _DAY_MS))
+    for log in _find_logs(args.path):
+        SegmentReader.open(log).close()  # reports damage before anything is changed
+        moved = archive_ledgers(log, time.time_ns() // 1_000_000, int(args.days * _DAY_MS))
         print(f"{log}: moved {moved} ledgers to Parquet")
     return 0

@@ -1,9 +1,11 @@
-"""Names, locks and syncs of a log's directory: the only place that knows where a log's files lie.
+"""Name, lock and sync the files of a log's directory.
 
-- `lock`: held by the writer (flock), its text is the writer's process id
+- `lock`: held by the writer (flock); its text is the writer's process id
 - `head`: how far readers may read, see `head.py`
 - `00000000000000004096.seg`: a segment, named by its first offset, see `frame.py`
 - `00000000000000000000.parquet`: a ledger that was moved to Parquet, see `parquet.py`
+
+No other module joins these paths. Everything that opens a log of segment files uses it.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ _KINDS = (SUFFIX[1:], PARQUET[1:])
 LOCK = "lock"
 _VECTORS_MAX = 512  # of 1024 that Linux takes in one call
 _LOCK_PAUSE_S = 0.02
-_WRITER_PATIENCE_S = 0.1
-# After a crash a reader that settles the log holds the lock while it checks the last segment.
-_READER_PATIENCE_S = 15.0
-_LONG_BYTES = 2 * 1024 * 1024
+_WRITER_WAIT_S = 0.1
+# After a crash a reader holds the lock while it checks the last segment.
+_READER_WAIT_S = 15.0
+_LARGE_WRITE_BYTES = 2 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
-_SYNC_FILE_RANGE_WRITE = 2  # begins to write and waits for nothing; says nothing of durability
+_SYNC_FILE_RANGE_WRITE = 2  # starts writing without waiting; it promises no durability
 _start_writing = getattr(ctypes.CDLL(None), "sync_file_range", None)
 if _start_writing:
     _start_writing.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
@@ -49,14 +51,14 @@ def parquet_path(directory: Path, base: int) -> Path:
 
 
 def ledger_path(directory: Path, base: int) -> Path:
-    """The file that holds a ledger now; the segment file when there is neither."""
+    """The file that holds a ledger now; the segment file if there is neither."""
     moved = parquet_path(directory, base)
     segment = segment_path(directory, base)
     return moved if moved.exists() and not segment.exists() else segment
 
 
-def ledger_bytes(directory: Path, base: int) -> int:
-    """Also while another process moves it to Parquet, which leaves one of the two at any time."""
+def measure_ledger(directory: Path, base: int) -> int:
+    """Its bytes, also while another process moves it to Parquet: one of the files is there."""
     for path in (ledger_path(directory, base), parquet_path(directory, base)):
         with suppress(FileNotFoundError):
             return path.stat().st_size
@@ -86,15 +88,15 @@ def make_directory(directory: Path) -> None:
 
 
 def sync_data(fd: int) -> None:
-    """The bytes of a file and its length; its times may be lost."""
+    """Sync the bytes and the length of a file, not its times."""
     getattr(os, "fdatasync", os.fsync)(fd)
 
 
 def write_durably(fd: int, buffers: list[Any], position: int) -> None:
-    """`write_all` and `sync_data`, in one call to the system where it can do both."""
+    """`write_all` and `sync_data`, in one system call where the system can do both."""
     size = sum([memoryview(b).nbytes for b in buffers])
-    if size >= _LONG_BYTES:
-        _write_long(fd, buffers, position)
+    if size >= _LARGE_WRITE_BYTES:
+        _write_large(fd, buffers, position)
         sync_data(fd)
         return
     try:
@@ -108,8 +110,8 @@ def write_durably(fd: int, buffers: list[Any], position: int) -> None:
         sync_data(fd)
 
 
-def _write_long(fd: int, buffers: list[Any], position: int) -> None:
-    """In pieces, so that the disk is at work on one while the next is copied for it."""
+def _write_large(fd: int, buffers: list[Any], position: int) -> None:
+    """Write in pieces, so that the disk writes one piece while the next is copied."""
     for view in (memoryview(b).cast("B") for b in buffers):
         rest = view
         while rest:
@@ -122,7 +124,7 @@ def _write_long(fd: int, buffers: list[Any], position: int) -> None:
 
 
 def write_all(fd: int, buffers: list[Any], position: int) -> int:
-    """Write every byte of `buffers` at `position`; answers how many."""
+    """Write every byte of `buffers` at `position`; return how many."""
     views = [memoryview(b).cast("B") for b in buffers if len(memoryview(b)) > 0]
     total = 0
     while views:
@@ -135,18 +137,18 @@ def write_all(fd: int, buffers: list[Any], position: int) -> int:
     return total
 
 
-def take_over_lock(directory: Path) -> int:
-    """A new lock in place of the one that another writer may still hold on the old file."""
-    young = directory / f"{LOCK}.tmp"
-    fd = os.open(young, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+def replace_writer_lock(directory: Path) -> int:
+    """Put a new lock file in place of the one that another writer may still hold."""
+    temporary = directory / f"{LOCK}.tmp"
+    fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-    young.rename(directory / LOCK)
+    temporary.rename(directory / LOCK)
     return fd
 
 
 def take_writer_lock(directory: Path) -> int:
-    """The locked file; closing it gives the lock back, so does the death of the process."""
+    """Lock the log for writing. The lock is free when the file is closed or the process ends."""
     path = directory / LOCK
     start = time.monotonic()
     while True:
@@ -154,7 +156,7 @@ def take_writer_lock(directory: Path) -> int:
         holder = ""
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever takes the log over puts a new file in place: a lock on the old one is void.
+            # A takeover puts a new file in place: a lock on the old one means nothing.
             if os.path.samestat(os.fstat(fd), path.stat()):
                 os.ftruncate(fd, 0)
                 os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
@@ -162,8 +164,8 @@ def take_writer_lock(directory: Path) -> int:
         except BlockingIOError:
             holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
         os.close(fd)
-        patience = _WRITER_PATIENCE_S if _lives(holder) else _READER_PATIENCE_S
-        if time.monotonic() - start > patience:
+        wait_s = _WRITER_WAIT_S if _is_alive(holder) else _READER_WAIT_S
+        if time.monotonic() - start > wait_s:
             raise LogLocked(
                 f"{directory}: process {holder or 'unknown'} writes this log, and a log has one "
                 "writer; stop that process or use another directory"
@@ -171,13 +173,13 @@ def take_writer_lock(directory: Path) -> int:
         time.sleep(_LOCK_PAUSE_S)
 
 
-def give_back_lock(fd: int) -> None:
+def release_writer_lock(fd: int) -> None:
     os.ftruncate(fd, 0)
     os.close(fd)
 
 
-def _lives(holder: str) -> bool:
-    """Is the process that wrote its id into the lock still there?"""
+def _is_alive(holder: str) -> bool:
+    """Is the process whose id is in the lock still running?"""
     try:
         os.kill(int(holder), 0)
     except (ValueError, ProcessLookupError):
@@ -188,8 +190,8 @@ def _lives(holder: str) -> bool:
 
 
 @contextmanager
-def no_writer(directory: Path) -> Iterator[bool]:
-    """True while nobody writes: a shared lock that keeps writers out for an instant."""
+def exclude_writers(directory: Path) -> Iterator[bool]:
+    """True if no writer has the log; then a shared lock keeps writers out inside the block."""
     try:
         fd = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,14 +1,15 @@
-"""The bytes of a segment file: a chain of frames, each with its own checksums. No I/O here.
+"""Encode and decode the bytes of a segment file: a sequence of frames with checksums. Pure.
 
     header frame | data frame | data frame | ... | footer frame | trailer
 
-The header frame opens every segment (schema, first offset, clock, producers so far). A data frame
+The header frame starts every segment (schema, first offset, clock, producers so far). A data frame
 holds one Arrow record batch as an IPC message. Footer and trailer are written when the segment is
 sealed; a segment without them is the active one. Frames start and bodies lie on 64 byte borders,
-so a mapped file is an Arrow buffer without a copy.
+so a mapped file is an Arrow buffer without a copy, at the cost of some padding.
 
 `durable_before` is how many bytes of the file were known to be on disk when the frame was written.
 It tells a torn tail from damage: a bad frame that a later frame calls durable was whole once.
+Writers, readers, recovery and verification of segment files use it.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Frame(NamedTuple):
 
 
 class Damaged(Exception):
-    """Bytes that are no frame. `short`: the file ends too early, the usual mark of a torn tail."""
+    """Bytes that are no frame. `short`: the file ends too early, as with a torn tail."""
 
     def __init__(self, position: int, reason: str, *, short: bool = False) -> None:
         self.position = position
@@ -85,14 +86,14 @@ class Damaged(Exception):
 
 
 class ProducerState(msgspec.Struct, array_like=True, frozen=True):
-    """What a producer appended last: `(sequence, first, end)`, oldest first."""
+    """The last appends of a producer: `(sequence, first, end)`, oldest first."""
 
     name: str
     recent: list[tuple[int, int, int]]
 
 
 class SegmentHeader(msgspec.Struct, frozen=True):
-    """All that a reader must know before the first row of a segment."""
+    """What a reader must know before the first row of a segment."""
 
     base: int
     epoch: int
@@ -103,7 +104,7 @@ class SegmentHeader(msgspec.Struct, frozen=True):
 
 
 class IndexEntry(msgspec.Struct, array_like=True, frozen=True):
-    """A frame that a search may start from."""
+    """A frame at which a search may start."""
 
     first: int
     position: int
@@ -124,12 +125,12 @@ class SegmentFooter(msgspec.Struct, frozen=True):
     index: list[IndexEntry]
 
 
-def aligned(size: int) -> int:
+def align(size: int) -> int:
     return -(-size // ALIGN) * ALIGN
 
 
 def header_bytes(producer: str) -> int:
-    return aligned(_FIXED.size + len(producer.encode()))
+    return align(_FIXED.size + len(producer.encode()))
 
 
 def pack_frame(
@@ -152,7 +153,7 @@ def pack_frame(
     size = len(memoryview(body))
     crc = crc32(body) if body_crc is None else body_crc
     name = producer.encode()
-    head = bytearray(aligned(_FIXED.size + len(name)))
+    head = bytearray(align(_FIXED.size + len(name)))
     _FIXED.pack_into(
         head, 0, MAGIC, 0, size, crc, first, rows, epoch, ts_min, ts_max, clock_before,
         durable_before, sequence, len(name), kind, more,
@@ -171,22 +172,22 @@ def parse_frame(buffer: Any, position: int, limit: int, base: int = 0) -> Frame:
     magic, head_crc, size, crc, *numbers, name_bytes, kind, more = _FIXED.unpack_from(buffer, at)
     if magic != MAGIC:
         raise Damaged(position, "no frame starts here")
-    head = aligned(_FIXED.size + name_bytes)
+    head = align(_FIXED.size + name_bytes)
     if position + head > limit:
         raise Damaged(position, "the file ends inside a frame header", short=True)
     view = memoryview(buffer)[at : at + head]
     if crc32(view[8:]) != head_crc:
         raise Damaged(position, "the frame header fails its checksum")
-    end = position + head + aligned(size)
+    end = position + head + align(size)
     if end > limit:
         raise Damaged(position, "the file ends inside a frame", short=True)
     name = bytes(view[_FIXED.size : _FIXED.size + name_bytes]).decode() if name_bytes else ""
-    place = (position, position + head, end, size, crc)
-    return Frame._make((*place, *numbers, name, FrameKind(kind), bool(more)))
+    location = (position, position + head, end, size, crc)
+    return Frame._make((*location, *numbers, name, FrameKind(kind), bool(more)))
 
 
-def body_of(buffer: Any, frame: Frame, base: int = 0) -> memoryview:
-    """The body of a parsed frame, after its checksum was found right."""
+def check_body(buffer: Any, frame: Frame, base: int = 0) -> memoryview:
+    """Return the body of a parsed frame; raise Damaged where its checksum does not match."""
     at = frame.body_at - base
     body = memoryview(buffer)[at : at + frame.body_bytes]
     if crc32(body) != frame.body_crc:
@@ -194,8 +195,8 @@ def body_of(buffer: Any, frame: Frame, base: int = 0) -> memoryview:
     return body
 
 
-def proves_durable(buffer: Any, position: int, limit: int) -> int:
-    """The most that any whole frame header behind `position` says was on disk; 0 for none."""
+def find_durable_bytes(buffer: Any, position: int, limit: int) -> int:
+    """The most bytes that a frame header behind `position` calls durable; 0 for none."""
     data = bytes(memoryview(buffer)[:limit])
     known = 0
     at = data.find(MAGIC, position + 1)

@@ -1,9 +1,9 @@
-"""The head file: one mapped page in which the writer tells readers how far they may read.
+"""Publish in one mapped page how far readers may read.
 
 The writer publishes after the fsync, so what the head names is durable. Two slots are written in
-turn, each with a number and a checksum; a reader takes the newest whole one. The page itself is
+turn, each with a number and a checksum; a reader takes the newest valid one. The page itself is
 not synced with every append: after a power loss it may be old, never ahead, and the next writer
-finds the truth in the segments.
+finds the truth in the segments. The page also holds the fence: the lowest epoch that may append.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import NamedTuple
 from zlib_ng.zlib_ng import crc32
 
 from edgewise.errors import LogCorrupt
-from edgewise.log.wake import Bell
+from edgewise.log.shared_counter import SharedCounter
 
 NAME = "head"
 PAGE_BYTES = 4096
 SLOTS = (0, 512)
-_BELL_AT = 1024
+_COUNTER_AT = 1024
 _FENCE_AT = 2048
 _SLOT = struct.Struct("<8sQQQqQQQ")
 _FENCE = struct.Struct("<Q")
@@ -32,7 +32,7 @@ _MAGIC = b"EWHEAD1\0"
 _READ_TRIES_MAX = 200
 
 
-class Head(NamedTuple):
+class LogHead(NamedTuple):
     """What is durable. `segment` is the first offset of the active segment file."""
 
     epoch: int
@@ -43,13 +43,13 @@ class Head(NamedTuple):
     earliest: int
 
 
-def _parse(page: bytes, at: int) -> tuple[int, Head] | None:
+def _parse(page: bytes, at: int) -> tuple[int, LogHead] | None:
     raw = page[at : at + _SLOT.size]
     crc = int.from_bytes(page[at + _SLOT.size : at + _SLOT.size + 4], "little")
     magic, number, *fields = _SLOT.unpack(raw)
     if magic != _MAGIC or crc32(raw) != crc:
         return None
-    return number, Head(*fields)
+    return number, LogHead(*fields)
 
 
 class HeadFile:
@@ -74,10 +74,10 @@ class HeadFile:
             os.close(fd)
         self._number = 0
         self._lock = threading.Lock()
-        self.bell = Bell(self._page, _BELL_AT)
+        self.changes = SharedCounter(self._page, _COUNTER_AT)
 
-    def peek(self) -> Head | None:
-        """The newest whole slot, None when both are damaged or were never written."""
+    def peek(self) -> LogHead | None:
+        """The newest valid slot, None if both are damaged or were never written."""
         page = self._page[:PAGE_BYTES]
         slots = [s for s in (_parse(page, at) for at in SLOTS) if s]
         if not slots:
@@ -95,22 +95,22 @@ class HeadFile:
     def raise_fence(self, epoch: int) -> None:
         self._page[_FENCE_AT : _FENCE_AT + 8] = _FENCE.pack(max(epoch, self.fence))
 
-    def read(self) -> Head:
+    def read(self) -> LogHead:
         for _ in range(_READ_TRIES_MAX):
             head = self.peek()
             if head:
                 return head
-            time.sleep(0.0005)  # the writer is between two stores, or dead; soon we know
+            time.sleep(0.0005)  # the writer is between two stores, or dead
         raise LogCorrupt(f"{self.path}: both slots fail their checksum; a writer rebuilds them")
 
-    def publish(self, head: Head) -> None:
+    def publish(self, head: LogHead) -> None:
         with self._lock:
             self._number += 1
             at = SLOTS[self._number % 2]
             raw = _SLOT.pack(_MAGIC, self._number, *head)
             # One slice assignment is one memcpy; a reader that sees half of it fails the checksum.
             self._page[at : at + len(raw) + 4] = raw + crc32(raw).to_bytes(4, "little")
-            self.bell.ring()
+            self.changes.increment()
 
     def sync(self) -> None:
         self._page.flush()

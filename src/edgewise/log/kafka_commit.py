@@ -1,8 +1,8 @@
-"""Records into the topic of a log, all of them or none: one transaction of Kafka's own client.
+"""Commit records to the topic of a log, all of them or none, as one Kafka transaction.
 
-Whoever makes the next client of a topic ends what this one left open and fences it. What a commit
-that failed means has three names: nothing was appended (LogError), another writer has the log
-(LogLocked), nobody knows yet (Unsure).
+Opening the next client of a topic ends what this one left open and fences it. A commit that failed
+means one of three things: nothing was appended (LogError), another writer has the log (LogLocked),
+or the outcome is not known (CommitUnknown). `kafka_writer` uses it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _FENCED = {
 }
 
 
-class Unsure(LogError):
-    """Whether the records are there is not known; only a new client and the topic can tell."""
+class CommitUnknown(LogError):
+    """Whether the records are there is not known; a new client reads it from the topic."""
 
 
-class Transactions:
-    """The one client that may write to a topic. KafkaException where there is no broker."""
+class TopicTransactions:
+    """The one client that may write to a topic. KafkaException if there is no broker."""
 
     def __init__(self, broker: str, topic: str) -> None:
-        self._place = f"kafka://{broker}/{topic}"
+        self._location = f"kafka://{broker}/{topic}"
         self._topic = topic
         self._client = Producer(
             {
@@ -47,7 +47,7 @@ class Transactions:
         self._client.init_transactions(REQUEST_S)
 
     def commit(self, headers: list[RecordHeader], bodies: list[Any]) -> int:
-        """The position of the last record. Kafka's retries and fencing are inside these calls."""
+        """Commit; return the position of the last record. Kafka retries and fences inside."""
         positions: list[int] = []
 
         def delivered(error: KafkaError | None, message: Any) -> None:
@@ -61,13 +61,13 @@ class Transactions:
                     self._topic, value=bytes(body), partition=0, timestamp=timestamp_of(header),
                     headers=[(HEADER, msgspec.msgpack.encode(header))], on_delivery=delivered,
                 )  # fmt: skip
-            self._end()
+            self._commit_transaction()
         except (KafkaException, BufferError) as error:
-            raise self._meaning(error) from error
+            raise self._explain(error) from error
         return max(positions)
 
-    def _end(self) -> None:
-        """A commit whose answer was lost may be asked again: the answer is the same."""
+    def _commit_transaction(self) -> None:
+        """A commit whose answer was lost may be repeated: the answer is the same."""
         deadline = time.monotonic() + COMMIT_S
         while True:
             try:
@@ -78,17 +78,19 @@ class Transactions:
             else:
                 return
 
-    def _meaning(self, error: KafkaException | BufferError) -> LogError:
-        said = error.args[0] if isinstance(error, KafkaException) else None
-        if said is not None and said.txn_requires_abort():
+    def _explain(self, error: KafkaException | BufferError) -> LogError:
+        reported = error.args[0] if isinstance(error, KafkaException) else None
+        if reported is not None and reported.txn_requires_abort():
             try:
                 self._client.abort_transaction(REQUEST_S)
             except KafkaException as second:
-                return Unsure(f"{self._place}: {said.str()}, then {second.args[0].str()}")
-            return LogError(f"{self._place}: {said.str()}; nothing was appended")
-        if said is not None and said.code() in _FENCED:
-            return LogLocked(f"{self._place}: {said.str()}")
-        return Unsure(
-            f"{self._place}: {error}; whether the append is there is not known. Append again with "
-            "the same producer and sequence"
+                return CommitUnknown(
+                    f"{self._location}: {reported.str()}, then {second.args[0].str()}"
+                )
+            return LogError(f"{self._location}: {reported.str()}; nothing was appended")
+        if reported is not None and reported.code() in _FENCED:
+            return LogLocked(f"{self._location}: {reported.str()}")
+        return CommitUnknown(
+            f"{self._location}: {error}; whether the append is there is not known. Append "
+            "again with the same producer and sequence"
         )

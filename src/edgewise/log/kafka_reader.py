@@ -1,4 +1,8 @@
-"""Reads a log that lives in Kafka: only what was committed, so never half an append."""
+"""Read a log that lives in Kafka: only what was committed, so never half an append.
+
+Two consumers: one reads batches, the other follows the head, so a long read does not delay those
+who wait for new events. The price is a second connection to the broker.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from edgewise.event.arrow import TS
 from edgewise.event.position import Position
 from edgewise.log.api import LogBatch
 from edgewise.log.kafka_record import Record, parse_record, schema_of, search_key
-from edgewise.log.rows import as_schema, cut_batch
+from edgewise.log.rows import convert_to_schema, slice_batch
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +38,7 @@ _SCHEMAS_MAX = 256
 # The client names its own errors (not the broker's) with an underscore.
 _END_OF_TOPIC = KafkaError._PARTITION_EOF  # noqa: SLF001
 _NO_OFFSET = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001
-_NO_TOPIC = {
+NO_TOPIC = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
@@ -46,11 +50,11 @@ def client_config(broker: str) -> dict[str, Any]:
         "bootstrap.servers": broker,
         "logger": logger,
         "log_level": 2,
-        "reconnect.backoff.max.ms": 500,  # 10 s, if unsaid: so long a broker would be back unseen
+        "reconnect.backoff.max.ms": 500,  # by default 10 s, long after a broker is back
     }
 
 
-class Topic:
+class LogTopic:
     """The one partition of a topic, through one consumer. Not for several threads at once."""
 
     def __init__(self, broker: str, topic: str) -> None:
@@ -70,20 +74,22 @@ class Topic:
             }
         )
         self._at = -1
-        self.doubtful = -1  # the record that was looked at last
+        self.doubtful = -1  # the record that was parsed last
 
     def range(self) -> tuple[int, int]:
         """Record offsets: the first, and the one behind the last that is committed."""
-        place = TopicPartition(self.name, 0)
-        low, high = self._ask(
-            lambda: self._consumer.get_watermark_offsets(place, timeout=REQUEST_S)
+        partition = TopicPartition(self.name, 0)
+        low, high = self._query(
+            lambda: self._consumer.get_watermark_offsets(partition, timeout=REQUEST_S)
         )
         return int(low), int(high)
 
     def find(self, offset: int) -> int:
         """The record that holds an event; the end of the topic when there is none."""
         wanted = TopicPartition(self.name, 0, search_key(offset))
-        (found,) = self._ask(lambda: self._consumer.offsets_for_times([wanted], timeout=REQUEST_S))
+        (found,) = self._query(
+            lambda: self._consumer.offsets_for_times([wanted], timeout=REQUEST_S)
+        )
         return int(found.offset) if found.offset != OFFSET_END else self.range()[1]
 
     def fetch(self, start: int, count: int, timeout_s: float) -> tuple[list[Record], bool]:
@@ -99,7 +105,7 @@ class Topic:
             message = self._consumer.poll(max(0.0, left))
             messages = [message] if message is not None else []
             if message is not None and count > 1:
-                messages += self._consumer.consume(count - 1, 0)  # what is here already
+                messages += self._consumer.consume(count - 1, 0)  # what was fetched already
             for each in messages:
                 error = each.error()
                 if error is None:
@@ -107,7 +113,7 @@ class Topic:
                     self._at = records[-1].position + 1
                     end = False
                 elif error.code() == _END_OF_TOPIC:
-                    end = True  # as it was; what came meanwhile may follow in the same answer
+                    end = True  # records that arrived meanwhile may follow in the same answer
                 elif not error.retriable():
                     self._at = -1
                     raise self._refused(error, start)
@@ -116,9 +122,7 @@ class Topic:
         return records, end
 
     def last(self, before: int | None = None) -> Record | None:
-        """The newest committed record, of those below `before`; behind it lie only the marks of
-        transactions.
-        """
+        """The newest committed record below `before`; behind it lie only transaction markers."""
         low, high = self.range()
         high = high if before is None else before
         back = 2
@@ -148,25 +152,25 @@ class Topic:
     def close(self) -> None:
         self._consumer.close()
 
-    def _ask(self, question: Callable[[], Any]) -> Any:
-        """A broker that just came back may say that it has no such topic, and the client believes
-        that for minutes: so it is told to look again.
+    def _query(self, query: Callable[[], Any]) -> Any:
+        """A broker that just restarted may answer that it has no such topic, and the client
+        caches that for minutes: so its metadata is refreshed.
         """
         try:
             try:
-                return question()
+                return query()
             except KafkaException as error:
-                if error.args[0].code() not in _NO_TOPIC:
+                if error.args[0].code() not in NO_TOPIC:
                     raise
                 self._consumer.list_topics(self.name, timeout=REQUEST_S)
-                return question()
+                return query()
         except KafkaException as error:
             raise self._unreachable(error) from error
 
     def _record(self, message: Message) -> Record:
         headers: Any = message.headers()
         value: Any = message.value()
-        # Where the client is if this one is none of ours.
+        # If this record is not one of ours, the next fetch must seek.
         self._at, self.doubtful = -1, int(message.offset() or 0)
         return parse_record(self.name, self.doubtful, headers, value)
 
@@ -174,7 +178,7 @@ class Topic:
         code = error.code()
         if code in {_NO_OFFSET, KafkaError.OFFSET_OUT_OF_RANGE}:
             return OutOfRange(f"topic {self.name}: record {start} was removed by retention")
-        if code in _NO_TOPIC:
+        if code in NO_TOPIC:
             return LogError(f"{self._broker}: there is no topic {self.name}; a writer creates it")
         return LogError(f"{self._broker}: topic {self.name}: {error.str()}")
 
@@ -186,15 +190,15 @@ class KafkaReader:
     """Use `KafkaReader.open`. One consumer reads, another watches the head."""
 
     def __init__(self, broker: str, topic: str) -> None:
-        self._place = f"kafka://{broker}/{topic}"
-        self._bulk, self._tail = Topic(broker, topic), Topic(broker, topic)
+        self._location = f"kafka://{broker}/{topic}"
+        self._bulk, self._tail = LogTopic(broker, topic), LogTopic(broker, topic)
         self._bulk_lock, self._tail_lock = threading.Lock(), threading.Lock()
         self._schemas: dict[int, Any] = {}
         self._low = (-1, 0)  # the first record, and the first event it holds
         self._closed = False
         try:
-            self._newest = self._first_look()
-            self._bulk.range()  # a client that is told to fetch what it never heard of waits 1 s
+            self._newest = self._find_newest()
+            self._bulk.range()  # without metadata the first fetch would wait 1 s
             self._schema = self._schema_at(self._newest.checkpoint_at)
         except BaseException:
             self._bulk.close()
@@ -205,10 +209,10 @@ class KafkaReader:
     def open(cls, broker: str, topic: str) -> KafkaReader:
         return cls(broker, topic)
 
-    def _first_look(self) -> Record:
+    def _find_newest(self) -> Record:
         newest = self._tail.last()
         if newest is None:
-            raise LogError(f"{self._place}: there is no log here; a writer creates it")
+            raise LogError(f"{self._location}: there is no log here; a writer creates it")
         return newest
 
     @property
@@ -243,7 +247,7 @@ class KafkaReader:
         self._check(start, end)
         unknown = [c for c in columns or () if c not in self._schema.names]
         if unknown:
-            raise LogError(f"{self._place}: the log has no attribute '{unknown[0]}'")
+            raise LogError(f"{self._location}: the log has no attribute '{unknown[0]}'")
         return self._read(start, end, columns)
 
     def wait(self, offset: int, timeout_s: float) -> bool:
@@ -284,7 +288,7 @@ class KafkaReader:
         earliest = self.earliest()
         if not earliest <= start <= end <= newest.header.next:
             raise OutOfRange(
-                f"{self._place}: offsets {start} to {end} were asked, {earliest} to "
+                f"{self._location}: offsets {start} to {end} were asked, {earliest} to "
                 f"{newest.header.next} are there"
             )
         return newest
@@ -296,16 +300,16 @@ class KafkaReader:
                 position = position if position >= 0 else self._bulk.find(at)
                 records, _ = self._bulk.fetch(position, FETCH_RECORDS_MAX, REQUEST_S)
             if not records:
-                raise LogError(f"{self._place}: offset {at} did not come in {REQUEST_S:.0f} s")
+                raise LogError(f"{self._location}: offset {at} did not come in {REQUEST_S:.0f} s")
             for record in records:
                 position = record.position + 1
                 if record.header.next <= at or at >= end:
                     continue
                 if record.header.first > at:
-                    raise LogCorrupt(f"{self._place}: offset {at} is missing")
-                batch = cut_batch(self._batch(record), at, end)
+                    raise LogCorrupt(f"{self._location}: offset {at} is missing")
+                batch = slice_batch(self._batch(record), at, end)
                 at += batch.rows.num_rows
-                rows = as_schema(batch.rows, self._schema)
+                rows = convert_to_schema(batch.rows, self._schema)
                 rows = rows.select(columns) if columns else rows
                 yield LogBatch(batch.first, batch.clock_before, rows)
 

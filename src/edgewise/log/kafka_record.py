@@ -1,10 +1,11 @@
-"""What lies in the topic of a log that lives in Kafka. No I/O here.
+"""Encode and decode the records of a log that lives in Kafka. Pure.
 
 One topic with one partition is one log. A record is one Arrow batch; a checkpoint is a record
-without rows that holds the schema and the producers so far, written by each new writer and now
-and then after. Offsets of events are not offsets of records (transactions use some of those), so
-each record says which events it holds. Its Kafka timestamp is one more than the event offset
-behind it: so Kafka's own time index finds an event's record without reading what is before.
+without rows that holds the schema and the producers so far, written by each new writer and from
+time to time after. Offsets of events are not offsets of records (transactions use some of those),
+so each record says which events it holds. Its Kafka timestamp is one more than the event offset
+behind it: so Kafka's own time index finds the record of an event without reading earlier ones, but
+timestamps are of no use to other tools.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class RecordHeader(msgspec.Struct, array_like=True, frozen=True):
     clock_before: int
     ts_max: int
     epoch: int
-    checkpoint: int  # -1: this record is one
+    checkpoint: int  # -1: this record is a checkpoint
     bytes_before: int  # of all records ever written before this one
     written_ms: int
     producer: str = ""
@@ -42,7 +43,7 @@ class RecordHeader(msgspec.Struct, array_like=True, frozen=True):
         return max(self.clock_before, self.ts_max)
 
 
-class Checkpoint(msgspec.Struct, frozen=True):
+class LogCheckpoint(msgspec.Struct, frozen=True):
     """The value of a checkpoint."""
 
     schema: bytes
@@ -71,16 +72,16 @@ def timestamp_of(header: RecordHeader) -> int:
 
 
 def search_key(offset: int) -> int:
-    """The time to look for: the first record with a higher timestamp ends behind `offset`."""
+    """The time to search: the first record with a higher timestamp ends behind `offset`."""
     return offset + 2
 
 
 def parse_record(
     topic: str, position: int, headers: list[tuple[str, bytes]] | None, value: bytes | None
 ) -> Record:
-    said = dict(headers or ()).get(HEADER)
+    encoded = dict(headers or ()).get(HEADER)
     try:
-        header = msgspec.msgpack.decode(said or b"", type=RecordHeader)
+        header = msgspec.msgpack.decode(encoded or b"", type=RecordHeader)
     except msgspec.MsgspecError as error:
         raise LogCorrupt(
             f"topic {topic}, record {position}: it is not from this log ({error})"
@@ -92,10 +93,10 @@ def schema_of(checkpoint: Record) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(parse_checkpoint(checkpoint).schema))
 
 
-def parse_checkpoint(record: Record) -> Checkpoint:
-    return msgspec.msgpack.decode(record.value, type=Checkpoint)
+def parse_checkpoint(record: Record) -> LogCheckpoint:
+    return msgspec.msgpack.decode(record.value, type=LogCheckpoint)
 
 
 def empty_header() -> RecordHeader:
-    """What stands before the first record of a log."""
+    """The header that precedes the first record of a log."""
     return RecordHeader(0, 0, CLOCK_NONE, CLOCK_NONE, 0, -1, 0, 0)

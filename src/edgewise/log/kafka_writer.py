@@ -1,8 +1,9 @@
-"""The one writer of a log that lives in Kafka.
+"""Write a log that lives in Kafka; a log has one writer.
 
-Who may write is settled twice. A lease (`kafka_lease`) refuses a second writer. And a fence: each
-writer takes the topic's transactional id, so a writer that lost its lease cannot commit. A group
-of appends is one transaction.
+Who may write is settled twice. A group of one member (`kafka_writer_group`) refuses a second
+writer. And a fence: each writer takes the topic's transactional id, so a writer that lost the log
+cannot commit. A group of appends is one transaction, which costs a round trip to the broker more
+than plain produce.
 """
 
 from __future__ import annotations
@@ -22,22 +23,21 @@ from edgewise.errors import LogError, LogLocked
 from edgewise.event.arrow import to_arrow
 from edgewise.event.position import Position
 from edgewise.event.schema import Schema
-from edgewise.log.api import DEFAULTS, Appended, LogConfig, Part
-from edgewise.log.commit import Append, GroupCommit
-from edgewise.log.kafka_commit import COMMIT_S, RECORD_BYTES_MAX, Transactions, Unsure
-from edgewise.log.kafka_lease import Lease
-from edgewise.log.kafka_reader import REQUEST_S, Topic, client_config
+from edgewise.log.api import DEFAULTS, Appended, EncodedBatch, LogConfig
+from edgewise.log.group_commit import GroupCommit, PendingAppend
+from edgewise.log.kafka_commit import COMMIT_S, RECORD_BYTES_MAX, CommitUnknown, TopicTransactions
+from edgewise.log.kafka_reader import REQUEST_S, LogTopic, client_config
 from edgewise.log.kafka_record import (
-    Checkpoint,
+    LogCheckpoint,
     Record,
     RecordHeader,
     empty_header,
     parse_checkpoint,
     schema_of,
 )
+from edgewise.log.kafka_writer_group import WriterGroup
 from edgewise.log.producers import Producers
-from edgewise.log.recovery import evolved
-from edgewise.log.rows import parts_of
+from edgewise.log.rows import encode_batches, evolve_schema
 
 logger = logging.getLogger(__name__)
 
@@ -72,30 +72,34 @@ class KafkaWriter:
         take_over: bool,
         now_ms: Callable[[], int],
     ) -> None:
-        self.place = f"kafka://{broker}/{topic}"
+        self.location = f"kafka://{broker}/{topic}"
         self._broker = broker
         self._topic = topic
         self._config = config
         self._schema = to_arrow(schema)
         self._now_ms = now_ms
         self._admin = AdminClient(client_config(broker))
-        self._failed = ""  # for good: another writer has the log
-        self._unsure = ""  # whether the last commit happened; asked before the next one
+        self._failed = ""  # permanent: another writer has the log
+        self._unknown = (
+            ""  # why the outcome of the last commit is not known; resolved before the next one
+        )
         self._closed = False
         self._commits = threading.Lock()
         self._create_topic()
-        self._lease = Lease(broker, topic, take_over=take_over)
-        self._reads = Topic(broker, topic)
+        self._membership = WriterGroup(broker, topic, take_over=take_over)
+        self._reads = LogTopic(broker, topic)
         try:
-            self._client = Transactions(broker, topic)
+            self._client = TopicTransactions(broker, topic)
             self._recover(defaults)
         except BaseException as error:
-            self._lease.close()
+            self._membership.close()
             self._reads.close()
             if isinstance(error, KafkaException):
-                raise LogError(f"{self.place}: {error.args[0].str()}") from error
+                raise LogError(f"{self.location}: {error.args[0].str()}") from error
             raise
-        self._group: GroupCommit[Append] = GroupCommit(self._commit, config.pending_bytes_max)
+        self._group: GroupCommit[PendingAppend] = GroupCommit(
+            self._commit, config.pending_bytes_max
+        )
 
     @classmethod
     def open(
@@ -134,18 +138,18 @@ class KafkaWriter:
         return self._config.batch_rows_max
 
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
-        parts = parts_of(rows, self._schema, self.rows_max)
-        return self.append_parts(parts, producer=producer, sequence=sequence)
+        batches = encode_batches(rows, self._schema, self.rows_max)
+        return self.append_encoded(batches, producer=producer, sequence=sequence)
 
-    def append_parts(
-        self, parts: list[Part], *, producer: str = "", sequence: int = -1
+    def append_encoded(
+        self, batches: list[EncodedBatch], *, producer: str = "", sequence: int = -1
     ) -> Appended:
-        entry = Append.of(parts, producer, sequence)
+        entry = PendingAppend.prepare(batches, producer, sequence)
         if entry is None:
             return Appended(self._last.next, self._last.next)
-        if max(p.body.size for p in entry.parts) > RECORD_BYTES_MAX // 2:
+        if max(batch.body.size for batch in entry.batches) > RECORD_BYTES_MAX // 2:
             raise LogError(
-                f"{self.place}: a batch takes more than {RECORD_BYTES_MAX // 2} bytes; append "
+                f"{self.location}: a batch takes more than {RECORD_BYTES_MAX // 2} bytes; append "
                 "fewer rows at once or lower batch_rows_max"
             )
         self._group.submit(entry)
@@ -153,10 +157,10 @@ class KafkaWriter:
         return entry.answer
 
     def retain(self, now_ms: int) -> int:
-        """Drop records that the config no longer keeps; answers how many."""
+        """Drop records that the config no longer keeps; return how many."""
         config = self._config
         with self._commits:
-            self._usable()
+            self._check_writable()
             total = self._last.bytes_before + self._last_size
             if not config.retain_bytes and not config.retain_ms:
                 return 0
@@ -168,7 +172,7 @@ class KafkaWriter:
 
             low, _ = self._reads.range()
             target = self._first_kept(kept, low, self._last_at)
-            # Only whole stretches between checkpoints: a record needs its checkpoint's schema.
+            # Only whole ranges between checkpoints: a record needs its checkpoint's schema.
             records, _ = self._reads.fetch(target, 1, REQUEST_S)
             target = min(records[0].checkpoint_at if records else low, self._checkpoint_at)
             if target <= low:
@@ -183,28 +187,32 @@ class KafkaWriter:
         self._closed = True
         self._group.close()
         with self._commits:
-            self._lease.close()
+            self._membership.close()
             self._reads.close()
 
     # --- opening
 
-    def _make_sure(self) -> None:
-        """After a commit without an answer: a new client ends it, then the topic tells."""
+    def _resolve_unknown_commit(self) -> None:
+        """After a commit without an answer: a new client ends it, then the topic is read."""
         newest = self._reads.last()
         if newest is not None and newest.header.epoch > self._epoch:
-            self._failed = self._taken_over()
+            self._failed = self._explain_takeover()
             raise LogLocked(self._failed)
         try:
-            self._client = Transactions(self._broker, self._topic)
+            self._client = TopicTransactions(self._broker, self._topic)
             self._recover({})
         except KafkaException as error:
-            raise LogError(f"{self.place}: {error.args[0].str()}; nothing was appended") from error
-        logger.warning("%s: the broker answers again, at offset %d", self.place, self._last.next)
-        self._unsure = ""
+            raise LogError(
+                f"{self.location}: {error.args[0].str()}; nothing was appended"
+            ) from error
+        logger.warning(
+            "%s: the broker answers again, at offset %d", self.location, self._last.next
+        )
+        self._unknown = ""
 
-    def _taken_over(self) -> str:
+    def _explain_takeover(self) -> str:
         return (
-            f"{self.place}: another writer took over from epoch {self._epoch}; nothing was "
+            f"{self.location}: another writer took over from epoch {self._epoch}; nothing was "
             "appended"
         )
 
@@ -214,7 +222,7 @@ class KafkaWriter:
             self._admin.create_topics([topic], operation_timeout=REQUEST_S)[self._topic].result()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise LogError(f"{self.place}: {error.args[0].str()}") from error
+                raise LogError(f"{self.location}: {error.args[0].str()}") from error
 
     def _recover(self, defaults: dict[str, Any]) -> None:
         newest = self._reads.last()
@@ -224,7 +232,7 @@ class KafkaWriter:
         else:
             checkpoint = self._reads.record(newest.checkpoint_at)
             stored = schema_of(checkpoint)
-            self._schema = evolved(self.place, stored, self._schema, defaults)
+            self._schema = evolve_schema(self.location, stored, self._schema, defaults)
             states = parse_checkpoint(checkpoint).producers
             self._producers = Producers.restore(states, self._config.producers_max)
             self._replay(checkpoint, newest)
@@ -241,18 +249,20 @@ class KafkaWriter:
         while at < newest.position:
             records, _ = self._reads.fetch(at + 1, CHECKPOINT_RECORDS, REQUEST_S)
             if not records:
-                raise LogError(f"{self.place}: record {at + 1} did not come in {REQUEST_S:.0f} s")
+                raise LogError(
+                    f"{self.location}: record {at + 1} did not come in {REQUEST_S:.0f} s"
+                )
             for record in records:
-                said = record.header
-                self._producers.record(said.producer, said.sequence, said.first, said.next)
+                header = record.header
+                self._producers.record(header.producer, header.sequence, header.first, header.next)
                 at = record.position
 
     # --- appending; `_commits` is held
 
-    def _commit(self, group: list[Append]) -> None:
+    def _commit(self, group: list[PendingAppend]) -> None:
         with self._commits:
             try:
-                self._usable()
+                self._check_writable()
                 if self._checkpoint_due():
                     self._write_checkpoint()
                 waiting = group
@@ -264,21 +274,21 @@ class KafkaWriter:
                         entry.error = error
 
     def _checkpoint_due(self) -> bool:
-        """Often enough for a new writer to open soon, and for retention to cut there."""
+        """Often enough for a new writer to open quickly, and for retention to drop up to one."""
         written = self._last.bytes_before + self._last_size - self._checkpoint_bytes
         many = self._last_at - self._checkpoint_at > CHECKPOINT_RECORDS
         return many or written > self._config.seal_bytes
 
-    def _commit_some(self, waiting: list[Append]) -> list[Append]:
+    def _commit_some(self, waiting: list[PendingAppend]) -> list[PendingAppend]:
         known: dict[str, int] = {}
         headers: list[RecordHeader] = []
         bodies: list[Any] = []
-        answers: dict[Append, Appended] = {}
+        answers: dict[PendingAppend, Appended] = {}
         last, size = self._last, self._last_size
         taken = 0
         for entry in waiting:
             if 0 <= entry.sequence <= known.get(entry.producer, -1):
-                break  # its first half is in this transaction: then it is a known duplicate
+                break  # it repeats one of this transaction: in the next it is a known duplicate
             taken += 1
             found = self._producers.find(entry.producer, entry.sequence, self._last.next)
             if found:
@@ -287,11 +297,11 @@ class KafkaWriter:
             if entry.producer:
                 known[entry.producer] = entry.sequence
             first = last.next
-            for part in entry.parts:
-                last = self._header(last, size, part, entry)
-                size = part.body.size
+            for batch in entry.batches:
+                last = self._make_header(last, size, batch, entry)
+                size = batch.body.size
                 headers.append(last)
-                bodies.append(part.body)
+                bodies.append(batch.body)
             answers[entry] = Appended(first, last.next)
         if headers:
             self._transact(headers, bodies)
@@ -300,9 +310,11 @@ class KafkaWriter:
             entry.answer = answer
         return waiting[taken:]
 
-    def _header(self, last: RecordHeader, size: int, part: Part, entry: Append) -> RecordHeader:
+    def _make_header(
+        self, last: RecordHeader, size: int, batch: EncodedBatch, entry: PendingAppend
+    ) -> RecordHeader:
         return RecordHeader(
-            first=last.next, rows=part.rows, clock_before=last.clock_after, ts_max=part.ts_max,
+            first=last.next, rows=batch.rows, clock_before=last.clock_after, ts_max=batch.ts_max,
             epoch=self._epoch, checkpoint=self._checkpoint_at,
             bytes_before=last.bytes_before + size, written_ms=self._now_ms(),
             producer=entry.producer, sequence=entry.sequence,
@@ -315,8 +327,10 @@ class KafkaWriter:
             epoch=self._epoch, checkpoint=-1, bytes_before=last.bytes_before + self._last_size,
             written_ms=self._now_ms(),
         )  # fmt: skip
-        said = Checkpoint(self._schema.serialize().to_pybytes(), self._producers.snapshot())
-        self._transact([header], [msgspec.msgpack.encode(said)])
+        checkpoint = LogCheckpoint(
+            self._schema.serialize().to_pybytes(), self._producers.snapshot()
+        )
+        self._transact([header], [msgspec.msgpack.encode(checkpoint)])
         self._checkpoint_at, self._checkpoint_bytes = self._last_at, header.bytes_before
 
     def _transact(self, headers: list[RecordHeader], bodies: list[Any]) -> None:
@@ -324,51 +338,51 @@ class KafkaWriter:
         try:
             position = self._client.commit(headers, bodies)
         except LogLocked as error:
-            self._failed = self._taken_over()
+            self._failed = self._explain_takeover()
             raise LogLocked(self._failed) from error
-        except Unsure as error:
-            self._unsure = str(error)
+        except CommitUnknown as error:
+            self._unknown = str(error)
             raise
         except LogError:
             raise
         except BaseException:
-            self._unsure = f"{self.place}: an append was broken off"
+            self._unknown = f"{self.location}: an append was interrupted"
             raise
         self._last, self._last_at = headers[-1], position
         self._last_size = len(memoryview(bodies[-1]))
         self._wait_until_visible()
 
     def _wait_until_visible(self) -> None:
-        """The broker marks a transaction after it answered: who reads after us must see it."""
+        """The broker ends a transaction after it answered: a later read must see the append."""
         deadline = time.monotonic() + COMMIT_S
-        said = ""
+        reported = ""
         while time.monotonic() < deadline:
             try:
                 if self._reads.range()[1] > self._last_at:
                     return
             except LogError as error:  # it is committed, whatever the broker does now
-                if str(error) != said:
-                    said = str(error)
+                if str(error) != reported:
+                    reported = str(error)
                     logger.warning(
-                        "%s: waiting for readers to see an append: %s", self.place, said
+                        "%s: waiting for readers to see an append: %s", self.location, reported
                     )
                 time.sleep(_RETRY_S)
             time.sleep(_VISIBLE_S)
-        logger.warning("%s: committed, but readers do not see it yet", self.place)
+        logger.warning("%s: committed, but readers do not see it yet", self.location)
 
-    def _usable(self) -> None:
-        if self._lease.lost:
+    def _check_writable(self) -> None:
+        if self._membership.lost:
             raise LogLocked(
-                f"{self.place}: the lease of epoch {self._epoch} is lost; nothing was appended. "
-                "It comes back with the broker, unless another writer took it"
+                f"{self.location}: epoch {self._epoch} has left the group of writers; nothing was "
+                "appended. It comes back with the broker, unless another writer took it"
             )
         if self._failed:
             raise LogError(self._failed)
-        if self._unsure:
-            self._make_sure()
+        if self._unknown:
+            self._resolve_unknown_commit()
 
     def _first_kept(self, kept: Callable[[RecordHeader], bool], low: int, high: int) -> int:
-        """Records are dropped from the old end, so this is a search by halves."""
+        """Records are dropped from the old end, so a binary search finds the first to keep."""
         while low < high:
             middle = (low + high) // 2
             records, _ = self._reads.fetch(middle, 1, REQUEST_S)

@@ -1,4 +1,4 @@
-"""A log in memory that keeps the contract, except that it dies with the process. For tests."""
+"""Keep a log in memory: the same contract, but it ends with the process. For tests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ from edgewise.event.position import Position
 from edgewise.event.schema import Schema
 from edgewise.log.api import CLOCK_NONE, DEFAULTS, Appended, LogBatch, LogConfig
 from edgewise.log.producers import Producers
-from edgewise.log.rows import clock_within, cut_batch, fitted, parts_of, schema_difference
+from edgewise.log.rows import (
+    compute_clock,
+    describe_difference,
+    encode_batches,
+    fit_to_schema,
+    slice_batch,
+)
 
 
 class MemoryLog:
-    """The place itself: `writer` and `reader` open it, as the files of a directory are opened."""
+    """The log itself: `writer` and `reader` open it, as the files of a directory are opened."""
 
     def __init__(self) -> None:
         self.schema: Any = None
@@ -36,7 +42,7 @@ class MemoryLog:
             if self.owner:
                 raise LogLocked("this process writes this log, and a log has one writer")
             given = to_arrow(schema)
-            difference = schema_difference(self.schema, given) if self.schema else ""
+            difference = describe_difference(self.schema, given) if self.schema else ""
             if difference:
                 raise LogError(f"the log has another schema: {difference}")
             self.schema = given
@@ -70,8 +76,8 @@ class MemoryWriter:
 
     def append(self, rows: Any, *, producer: str = "", sequence: int = -1) -> Appended:
         log = self._log
-        rows = fitted(rows, log.schema)
-        parts = parts_of(rows, log.schema, self._config.batch_rows_max)
+        rows = fit_to_schema(rows, log.schema)
+        encoded = encode_batches(rows, log.schema, self._config.batch_rows_max)
         with log.changed:
             if log.owner is not self:
                 raise LogError("the log was closed; open a new writer to append")
@@ -80,18 +86,18 @@ class MemoryWriter:
             if known:
                 return known
             first = log.offset
-            for part in parts:
-                if part.rows:
-                    piece = rows.slice(log.offset - first, part.rows)
+            for batch in encoded:
+                if batch.rows:
+                    piece = rows.slice(log.offset - first, batch.rows)
                     log.batches.append(LogBatch(log.offset, log.clock, piece))
-                log.offset += part.rows
-                log.clock = max(log.clock, part.ts_max)
+                log.offset += batch.rows
+                log.clock = max(log.clock, batch.ts_max)
             log.producers.record(producer, sequence, first, log.offset)
             log.changed.notify_all()
             return Appended(first, log.offset)
 
     def retain(self, now_ms: int) -> int:
-        """Only by size, and a batch is a segment: memory has no age."""
+        """Only by size, a batch counting as a segment: batches in memory have no age."""
         del now_ms
         log, drop = self._log, 0
         with log.changed:
@@ -131,7 +137,7 @@ class MemoryReader:
             if offset == self._log.offset:
                 return self._log.clock
         batch = batches[bisect.bisect_right(batches, offset, key=lambda b: b.first) - 1]
-        return clock_within(batch.rows, offset - batch.first, batch.clock_before)
+        return compute_clock(batch.rows, offset - batch.first, batch.clock_before)
 
     def read(self, start: int, end: int, columns: list[str] | None = None) -> Iterator[LogBatch]:
         with self._log.changed:
@@ -152,7 +158,7 @@ class MemoryReader:
             return True
 
     def close(self) -> None:
-        """Nothing is held."""
+        """There is nothing to close."""
 
     def _within(self, start: int, end: int) -> list[LogBatch]:
         log = self._log
@@ -170,6 +176,6 @@ class MemoryReader:
         for batch in batches[max(at, 0) :]:
             if max(start, batch.first) >= end:
                 return
-            cut = cut_batch(batch, start, end)
+            cut = slice_batch(batch, start, end)
             rows = cut.rows.select(columns) if columns else cut.rows
             yield LogBatch(cut.first, cut.clock_before, rows)

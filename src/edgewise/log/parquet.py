@@ -1,8 +1,10 @@
-"""Old ledgers as Parquet: any tool reads the file as it is, our reader goes on as if nothing was.
+"""Move sealed ledgers to Parquet, and read them there.
 
-The file has the rows of the ledger in order, the system columns first. What the log must know
-besides (offsets, epochs, the clock before each row group) is text in the file's metadata under
-`edgewise.ledger`. Pages carry checksums, and the move is checked before the segment goes.
+Other tools read such a file as it is; readers of the log go on reading it too. The file has the
+rows of the ledger in order, the system columns first. What the log must know besides (offsets,
+epochs, the clock before each row group) is JSON in the file's metadata under `edgewise.ledger`.
+Pages have checksums, and the copy is compared before the segment is removed: a move reads the
+ledger twice. `edgewise log archive` and the node's archiver use it.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from edgewise.errors import LogCorrupt, OutOfRange
 from edgewise.log.api import LogBatch
 from edgewise.log.files import parquet_path, segment_path, sync_directory
 from edgewise.log.frame import SegmentFooter
-from edgewise.log.rows import clock_within
-from edgewise.log.view import SegmentView
+from edgewise.log.mapped_segment import MappedSegment
+from edgewise.log.rows import compute_clock
 
 logger = logging.getLogger(__name__)
 
@@ -34,21 +36,21 @@ _LOCK = "archive.lock"
 
 
 class GroupStart(msgspec.Struct, array_like=True, frozen=True):
-    """Where a row group starts, and the clock before it."""
+    """The first offset of a row group, and the clock before it."""
 
     first: int
     clock_before: int
 
 
-class ParquetLedger(msgspec.Struct, frozen=True):
-    """What the metadata of the file says."""
+class LedgerMetadata(msgspec.Struct, frozen=True):
+    """What the log keeps in the metadata of the file."""
 
     footer: SegmentFooter
     groups: list[GroupStart]
 
 
-def _own(schema: Any) -> Any:
-    """Without what Parquet adds to the metadata."""
+def _strip_metadata(schema: Any) -> Any:
+    """The schema without what Parquet adds to the metadata."""
     fields = [
         f.with_metadata({k: v for k, v in (f.metadata or {}).items() if k[:8] != b"PARQUET:"})
         for f in schema
@@ -57,21 +59,21 @@ def _own(schema: Any) -> Any:
     return pa.schema(fields, metadata=kept)
 
 
-class ParquetView:
-    """A moved ledger as readers see it. Each call opens the file for itself: threads may share."""
+class ParquetLedger:
+    """A ledger in Parquet. Each read opens the file for itself, so threads may share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             metadata = pq.read_metadata(path)
-            said = msgspec.json.decode((metadata.metadata or {})[_KEY], type=ParquetLedger)
-            self.schema = _own(pq.read_schema(path))
+            stored = msgspec.json.decode((metadata.metadata or {})[_KEY], type=LedgerMetadata)
+            self.schema = _strip_metadata(pq.read_schema(path))
         except FileNotFoundError as error:
             raise OutOfRange(f"{path.name} was removed by retention") from error
         except (pa.ArrowException, OSError, KeyError, msgspec.MsgspecError) as error:
             raise LogCorrupt(f"{path}: the metadata is damaged ({error})") from error
-        self.footer = said.footer
-        self._groups = said.groups
+        self.footer = stored.footer
+        self._groups = stored.groups
 
     def batches(self, start: int) -> Iterator[LogBatch]:
         """Row groups, whole, from the one that holds `start` on."""
@@ -94,10 +96,10 @@ class ParquetView:
 
 
 def move_to_parquet(directory: Path, base: int) -> bool:
-    """Move one sealed ledger; False when it was moved or dropped already. Runs in any process.
+    """Move one sealed ledger; False if it was moved or dropped already. Runs in any process.
 
-    The order is what makes it safe: the new file is whole, checked and durable before it gets its
-    name, and only then the segment goes. A crash between leaves both, and the segment counts.
+    The order makes it safe: the new file is complete, compared and durable before it gets its
+    name, and only then the segment is removed. A crash between leaves both; the segment counts.
     """
     lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -105,16 +107,18 @@ def move_to_parquet(directory: Path, base: int) -> bool:
         source = segment_path(directory, base)
         if not source.exists():
             return False
-        view = SegmentView(source)
+        view = MappedSegment(source)
         if view.footer is None:
-            raise LogCorrupt(f"{source}: it has no footer that holds; only a sealed ledger moves")
-        young = parquet_path(directory, base).with_suffix(".parquet-young")
+            raise LogCorrupt(
+                f"{source}: its footer is damaged or missing; only a sealed ledger can be moved"
+            )
+        temporary = parquet_path(directory, base).with_suffix(".parquet-temporary")
         try:
-            _write(view, young)
-            _check(view, ParquetView(young))
-            young.replace(parquet_path(directory, base))
+            _write(view, temporary)
+            _check(view, ParquetLedger(temporary))
+            temporary.replace(parquet_path(directory, base))
         finally:
-            young.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         sync_directory(directory)
         size = source.stat().st_size
         source.unlink(missing_ok=True)
@@ -128,39 +132,39 @@ def move_to_parquet(directory: Path, base: int) -> bool:
         os.close(lock)
 
 
-def _write(view: SegmentView, path: Path) -> None:
+def _write(view: MappedSegment, path: Path) -> None:
     assert view.footer is not None
     groups: list[GroupStart] = []
     with pq.ParquetWriter(path, view.schema, compression="zstd", write_page_checksum=True) as file:
         for first, clock, table in _groups(view):
             groups.append(GroupStart(first, clock))
             file.write_table(table, row_group_size=GROUP_ROWS_MAX)
-        said = ParquetLedger(msgspec.structs.replace(view.footer, index=[]), groups)
-        file.add_key_value_metadata({_KEY.decode(): msgspec.json.encode(said).decode()})
+        stored = LedgerMetadata(msgspec.structs.replace(view.footer, index=[]), groups)
+        file.add_key_value_metadata({_KEY.decode(): msgspec.json.encode(stored).decode()})
     with path.open("rb") as written:
         os.fsync(written.fileno())
 
 
-def _groups(view: SegmentView) -> Iterator[tuple[int, int, Any]]:
-    """The rows of a segment in pieces of GROUP_ROWS_MAX: small batches become few large ones."""
-    waiting: list[Any] = []
+def _groups(view: MappedSegment) -> Iterator[tuple[int, int, Any]]:
+    """The rows of a segment in groups of GROUP_ROWS_MAX: small batches become few large ones."""
+    batches: list[Any] = []
     count, first, clock = 0, view.header.base, view.header.clock_before
     for batch in view.batches(first):
         at = 0
         while at < batch.rows.num_rows:
             take = min(GROUP_ROWS_MAX - count, batch.rows.num_rows - at)
-            waiting.append(batch.rows.slice(at, take))
+            batches.append(batch.rows.slice(at, take))
             at, count = at + take, count + take
             if count == GROUP_ROWS_MAX:
-                yield first, clock, pa.Table.from_batches(waiting)
-                first, clock = first + count, clock_within(batch.rows, at, batch.clock_before)
-                waiting, count = [], 0
-    if waiting:
-        yield first, clock, pa.Table.from_batches(waiting)
+                yield first, clock, pa.Table.from_batches(batches)
+                first, clock = first + count, compute_clock(batch.rows, at, batch.clock_before)
+                batches, count = [], 0
+    if batches:
+        yield first, clock, pa.Table.from_batches(batches)
 
 
-def _check(view: SegmentView, moved: ParquetView) -> None:
-    """Read both back and compare: after this the segment is not needed."""
+def _check(view: MappedSegment, moved: ParquetLedger) -> None:
+    """Read both and compare: after this the segment is not needed."""
     groups = moved.batches(view.header.base)
     for first, clock, table in _groups(view):
         batch = next(groups)

@@ -1,8 +1,8 @@
-"""Who appended what last: the memory behind idempotent appends. No I/O here.
+"""Remember the last appends of each producer, so that appends are idempotent. Pure.
 
 Bounded twice: the `limit` producers that appended last are known, and of each the last
 RECENT_MAX appends with their offsets. An older sequence of a known producer is still recognised
-as a duplicate, only its offsets are forgotten.
+as a duplicate, only its offsets are forgotten. Writers of all logs use it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Producers:
         return recent[-1][0] if recent else -1
 
     def find(self, producer: str, sequence: int, head: int) -> Appended | None:
-        """The answer an append got before, None when it is new."""
+        """The answer an append got before, None if it is new."""
         recent = self._known.get(producer)
         if not producer or sequence < 0 or not recent or sequence > recent[-1][0]:
             return None

@@ -1,4 +1,8 @@
-"""Record batches on their way into a log: fit to its schema, cut, measured, serialised. No I/O."""
+"""Fit record batches to the schema of a log, slice, measure and encode them. Pure.
+
+Checksums and time ranges are computed here, before any lock is held and maybe in another process,
+so that the writer only writes. Writers and readers of all logs use it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,14 @@ from zlib_ng.zlib_ng import crc32
 
 from edgewise.errors import LogError
 from edgewise.event.arrow import SYSTEM_COUNT, TS
-from edgewise.log.api import CLOCK_NONE, LogBatch, Part
+from edgewise.log.api import CLOCK_NONE, EncodedBatch, LogBatch
 from edgewise.log.frame import BODY_BYTES_MAX, TS_MAX
 
 DEFAULT_KEY = b"edgewise.default"
 
 
-def schema_difference(stored: Any, given: Any) -> str:
-    """What keeps rows of schema `given` out of a log of schema `stored`; '' when they fit."""
+def describe_difference(stored: Any, given: Any) -> str:
+    """Why rows of schema `given` do not fit a log of schema `stored`; '' if they fit."""
     for at, field in enumerate(stored):
         if at >= len(given):
             return f"attribute '{field.name}' {field.type} is missing"
@@ -36,10 +40,10 @@ def schema_difference(stored: Any, given: Any) -> str:
     return ""
 
 
-def fitted(rows: Any, schema: Any) -> Any:
-    """The same rows under exactly this schema; LogError when they are of another one."""
+def fit_to_schema(rows: Any, schema: Any) -> Any:
+    """Return the rows under exactly this schema; LogError if they have another one."""
     if not rows.schema.equals(schema):
-        difference = schema_difference(schema, rows.schema)
+        difference = describe_difference(schema, rows.schema)
         if difference:
             raise LogError(f"these rows do not fit the log: {difference}")
         rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema)
@@ -49,82 +53,107 @@ def fitted(rows: Any, schema: Any) -> Any:
     return rows
 
 
-def parts_of(rows: Any, schema: Any, rows_max: int) -> list[Part]:
-    """Rows as a log of files with this schema keeps them: at least one part, also for no rows."""
-    rows = fitted(rows, schema)
-    cuts = range(0, max(rows.num_rows, 1), rows_max)
-    return [_part(rows.slice(at, rows_max) if len(cuts) > 1 else rows) for at in cuts]
+def encode_batches(rows: Any, schema: Any, rows_max: int) -> list[EncodedBatch]:
+    """Encode rows for a log with this schema: at least one batch, also for no rows."""
+    rows = fit_to_schema(rows, schema)
+    starts = range(0, max(rows.num_rows, 1), rows_max)
+    return [_encode(rows.slice(at, rows_max) if len(starts) > 1 else rows) for at in starts]
 
 
-def _part(rows: Any) -> Part:
-    # First what is small: the copy and its checksum push all code out of the processor's caches.
-    count, (ts_min, ts_max) = rows.num_rows, _range(rows.column(0))
+def _encode(rows: Any) -> EncodedBatch:
+    # Small things first: the copy and its checksum evict all code from the processor's caches.
+    count, (ts_min, ts_max) = rows.num_rows, _find_time_range(rows.column(0))
     body = rows.serialize()
     if body.size > BODY_BYTES_MAX:
         raise LogError(
             f"a batch of {count} rows takes {body.size} bytes, a log takes "
             f"{BODY_BYTES_MAX}; append fewer rows at once"
         )
-    return Part(body, crc32(body), count, ts_min, ts_max)
+    return EncodedBatch(body, crc32(body), count, ts_min, ts_max)
 
 
-def _range(times: Any) -> tuple[int, int]:
-    if len(times) == 1:  # a lonely event must not wait for numpy
+def _find_time_range(times: Any) -> tuple[int, int]:
+    if len(times) == 1:  # a single event must not wait for numpy
         return (only := times[0].as_py()), only
     if not len(times):
         return TS_MAX, CLOCK_NONE
-    # Right behind a sync all code is cold: this is a third of what to_numpy, min and max take.
+    # After a sync all code is cold: this takes a third of what to_numpy, min and max take.
     values = np.frombuffer(times.buffers()[1], np.int64, len(times), 8 * times.offset)
     return values.item(values.argmin()), values.item(values.argmax())
 
 
-def cut_batch(batch: LogBatch, start: int, end: int) -> LogBatch:
+def slice_batch(batch: LogBatch, start: int, end: int) -> LogBatch:
     """The part of a stored batch that lies in offsets `start` up to and without `end`."""
     first = max(start, batch.first)
     skip, count = first - batch.first, min(end - first, batch.first + batch.rows.num_rows - first)
     if not skip and count == batch.rows.num_rows:
         return batch
-    clock = clock_within(batch.rows, skip, batch.clock_before)
+    clock = compute_clock(batch.rows, skip, batch.clock_before)
     return LogBatch(first, clock, batch.rows.slice(skip, count))
 
 
-def default_of(field: Any) -> Any:
-    """What a row from before the attribute was added has for it; null if nothing was said."""
-    said = (field.metadata or {}).get(DEFAULT_KEY)
-    return None if said is None else msgspec.json.decode(said)
+def read_default(field: Any) -> Any:
+    """The value of an attribute in rows older than it; null if no default was given."""
+    stored = (field.metadata or {}).get(DEFAULT_KEY)
+    return None if stored is None else msgspec.json.decode(stored)
 
 
-def defaults_in(schema: Any) -> dict[str, Any]:
-    """Of the attributes that were added with one."""
-    return {f.name: default_of(f) for f in schema if DEFAULT_KEY in (f.metadata or {})}
+def read_defaults(schema: Any) -> dict[str, Any]:
+    """The defaults of all attributes that were added with one."""
+    return {f.name: read_default(f) for f in schema if DEFAULT_KEY in (f.metadata or {})}
 
 
-def with_defaults(schema: Any, defaults: dict[str, Any]) -> Any:
-    """The schema with the defaults of attributes that were added, which readers fill in."""
+def add_defaults(schema: Any, defaults: dict[str, Any]) -> Any:
+    """Add to the schema the defaults of new attributes, which readers fill in."""
     for name, value in defaults.items():
         at = schema.get_field_index(name)
         if at < SYSTEM_COUNT:
             raise LogError(f"there is no attribute '{name}' to give a default")
         field = schema.field(at)
         pa.scalar(value, field.type)  # refuses a default of another type
-        said = {**(field.metadata or {}), DEFAULT_KEY: msgspec.json.encode(value)}
-        schema = schema.set(at, field.with_metadata(said))
+        metadata = {**(field.metadata or {}), DEFAULT_KEY: msgspec.json.encode(value)}
+        schema = schema.set(at, field.with_metadata(metadata))
     return schema
 
 
-def as_schema(rows: Any, schema: Any) -> Any:
-    """Rows of an older or younger schema as a reader wants them: defaults filled in, rest left."""
+def evolve_schema(location: object, stored: Any, given: Any, defaults: dict[str, Any]) -> Any:
+    """The schema to write: attributes may be added at the end, each with a default."""
+    added = list(given)[len(stored) :]
+    shared = given
+    for _ in added:
+        shared = shared.remove(len(shared) - 1)
+    difference = describe_difference(stored, shared)
+    if difference:
+        raise LogError(
+            f"{location}: the log has another schema: {difference}; attributes can be added at "
+            "the end, nothing else"
+        )
+    for field in added:
+        if field.name not in defaults:
+            raise LogError(
+                f"{location}: the log has another schema: attribute '{field.name}' is new; give "
+                "it a default for the events that are there, in an app with "
+                f"@default({field.name}='...') before the stream"
+            )
+    schema = stored
+    for field in added:
+        schema = schema.append(field)
+    return add_defaults(schema, {f.name: defaults[f.name] for f in added})
+
+
+def convert_to_schema(rows: Any, schema: Any) -> Any:
+    """Convert rows of an older or newer schema: fill in defaults, drop unknown attributes."""
     if rows.schema.equals(schema):
         return rows
     arrays = []
     for field in schema:
         at = rows.schema.get_field_index(field.name)
-        missing = pa.scalar(default_of(field), field.type)
+        missing = pa.scalar(read_default(field), field.type)
         arrays.append(rows.column(at) if at >= 0 else pa.repeat(missing, rows.num_rows))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def clock_within(rows: Any, count: int, clock_before: int) -> int:
+def compute_clock(rows: Any, count: int, clock_before: int) -> int:
     """The clock after the first `count` rows of a batch."""
     if count <= 0:
         return clock_before

@@ -1,7 +1,8 @@
-"""Walk a whole segment file and check every byte of it: recovery, and the proof that all is well.
+"""Scan a whole segment file and check every byte of it.
 
-Also the running sums of a segment (`Tally`), which the writer keeps while it appends and a scan
-rebuilds after a crash; they become the footer.
+A writer scans the last segment after a crash to know what of it is durable. The totals of a
+segment (`SegmentTotals`) are kept while appending and rebuilt by a scan; they become its footer. A
+scan reads the whole file, so readers use `mapped_segment` instead, which checks what it reads.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from edgewise.log.frame import (
     IndexEntry,
     SegmentFooter,
     SegmentHeader,
-    body_of,
+    check_body,
+    find_durable_bytes,
     parse_frame,
     parse_trailer,
-    proves_durable,
 )
 from edgewise.log.producers import Producers
 
@@ -34,7 +35,7 @@ INDEX_STRIDE_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
-class Tally:
+class SegmentTotals:
     """What a segment holds up to `position`."""
 
     base: int
@@ -86,12 +87,12 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Scan:
+class SegmentScan:
     """A segment file as it was found. `damaged` says why the walk ended, None at a clean end."""
 
     path: Path
     header: SegmentHeader
-    tally: Tally
+    totals: SegmentTotals
     producers: Producers
     file_bytes: int
     sealed: bool = False
@@ -103,13 +104,13 @@ def read_header(path: Path, buffer: Any, limit: int) -> tuple[SegmentHeader, Fra
     """The header frame; nothing of a segment can be read without it."""
     try:
         frame = parse_frame(buffer, 0, limit)
-        header = msgspec.msgpack.decode(body_of(buffer, frame), type=SegmentHeader)
+        header = msgspec.msgpack.decode(check_body(buffer, frame), type=SegmentHeader)
     except (Damaged, msgspec.MsgspecError) as error:
         raise LogCorrupt(f"{path}: byte 0: the segment header is damaged ({error})") from error
     return header, frame
 
 
-def scan(path: Path, producers_max: int) -> Scan:
+def scan_segment(path: Path, producers_max: int) -> SegmentScan:
     """Check every frame. Damage ends the walk and is reported, not raised."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -118,24 +119,26 @@ def scan(path: Path, producers_max: int) -> Scan:
         page = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
     buffer = memoryview(page)
     header, first = read_header(path, buffer, size)
-    tally = Tally(header.base, header.base, header.clock_before, first.end)
-    found = Scan(path, header, tally, Producers.restore(header.producers, producers_max), size)
+    totals = SegmentTotals(header.base, header.base, header.clock_before, first.end)
+    found = SegmentScan(
+        path, header, totals, Producers.restore(header.producers, producers_max), size
+    )
     try:
         _walk(found, buffer)
     except Damaged as damaged:
         found.damaged = damaged.with_traceback(None)  # which would keep the file mapped
-        found.durable = proves_durable(buffer, damaged.position, size)
+        found.durable = find_durable_bytes(buffer, damaged.position, size)
     return found
 
 
-def _walk(found: Scan, buffer: memoryview) -> None:
+def _walk(found: SegmentScan, buffer: memoryview) -> None:
     """Frames of one append count only when the last of them is there."""
-    tally, at = found.tally, found.tally.position
+    totals, at = found.totals, found.totals.position
     append: list[Frame] = []
-    offset, clock = tally.offset, tally.clock
+    offset, clock = totals.offset, totals.clock
     while at < found.file_bytes:
         frame = parse_frame(buffer, at, found.file_bytes)
-        body_of(buffer, frame)
+        check_body(buffer, frame)
         if frame.kind is FrameKind.FOOTER:
             tail = bytes(buffer[frame.end :])
             if parse_trailer(tail) != at:
@@ -150,7 +153,7 @@ def _walk(found: Scan, buffer: memoryview) -> None:
         if not frame.more:
             for part in append:
                 times = (part.ts_min, part.ts_max)
-                tally.add(
+                totals.add(
                     part.first, part.rows, epoch=part.epoch, times=times,
                     position=part.position, end=part.end,
                 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Composition: what runs in this process."""
+"""Run an app as a node: sources, log, engine and edge, with a standby that takes over."""

@@ -1,4 +1,8 @@
-"""What one node is told: where its app, its logs and its doors are, and who may come in."""
+"""Hold the settings of a node: its app, its logs, its addresses, and who may connect.
+
+One frozen dataclass that the CLI fills, `validate` checks, and child processes get as JSON
+(`processes.children`). It builds the configs of the edge and of the ingest server.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from edgewise.edge.access.auth import LOOPBACK, JwtVerifier, is_local_host
+from edgewise.edge.access.revocation import RevocationList
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.gate import LOOPBACK, JwtVerifier
-from edgewise.edge.revoked import Revoked
+from edgewise.engines.state.save_schedule import INTERVAL_S
 from edgewise.errors import SetupError
-from edgewise.gateway.doors import http_config
-from edgewise.gateway.http import HttpConfig
+from edgewise.gateway.connectors import build_ingest_config
+from edgewise.gateway.http import IngestConfig
 from edgewise.gateway.spec import SourceSpec
 from edgewise.log.api import LogConfig
-from edgewise.node.archiver import ArchiveConfig
-from edgewise.node.edges import PROCESSES_MAX
-from edgewise.node.ingest_gate import IngestGate
-from edgewise.node.layout import RETAIN_EVERY_S
+from edgewise.node.data_dir import RETAIN_EVERY_S
+from edgewise.node.ingest_auth import IngestAuth
+from edgewise.node.upkeep.archiver import ArchiveConfig
+
+PROCESSES_MAX = 64  # of the edge on one port
 
 
 class WallClock:
@@ -36,22 +42,28 @@ class NodeConfig:
     engine: str = "spark"
     master: str = "local[*]"
     partitions: int = 2
+    save_interval_s: float = INTERVAL_S  # between saves of state; 0: after each batch
     trigger_ms: int = 0  # between micro-batches; 0: as soon as the last one is done
-    state: str = ""  # where kernel state lives, a path or URI; '': in the data directory
+    rows_max: int = 1_000_000  # of a micro-batch
+    small_batch_rows: int | None = None  # up to so many run in the driver; None: Spark's default
+    state: str = ""  # where kernel state is, a path or URI; '': in the data directory
     log: LogConfig = LogConfig()
+    retain_disk_share: float = 0.0  # of the disk for all logs, where `log.retain_bytes` is 0
     archive: ArchiveConfig = ArchiveConfig()
-    tidy_every_s: float = RETAIN_EVERY_S
-    homes: tuple[str, ...] = ()  # of logs outside the data directory, see `node.homes`
+    clean_up_every_s: float = RETAIN_EVERY_S
+    log_locations: tuple[str, ...] = ()  # logs outside the data directory: `--log` options
     assets: tuple[tuple[str, Path], ...] = ()
-    edge_host: str = ""  # as `host` unless said; off loopback it needs `jwt_key`
+    edge_host: str = ""  # '': as `host`; off loopback it needs `jwt_key`
     jwt_key: Path | None = None  # a secret, or a public key in PEM
-    revoked: Path | None = None  # names of principals whose tokens no longer hold
+    jwt_audience: str = ""  # claim `aud` that every token must have; '': none may have one
+    jwt_issuer: str = ""  # claim `iss` that every token must have; '': any
+    revoked: Path | None = None  # file with names of principals whose tokens are no longer valid
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()  # of the edge: addresses and networks
-    watch: bool = False  # take the app file again when its text changes
+    watch: bool = False  # load the app file again when it changes
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
-    functions: tuple[str, ...] = ()  # names of what the user adds to the language
-    edge_processes: int = 1  # on the one port
+    functions: tuple[str, ...] = ()  # modules of the user with functions, merges and more
+    edge_processes: int = 1  # that share the port of the edge
 
     def validate(self) -> None:
         if not 1 <= self.edge_processes <= PROCESSES_MAX:
@@ -59,39 +71,47 @@ class NodeConfig:
                 f"--edge-processes {self.edge_processes}: use 1 to {PROCESSES_MAX}, at most one "
                 "per processor"
             )
+        if (self.jwt_audience or self.jwt_issuer) and self.jwt_key is None:
+            raise SetupError(
+                "--jwt-audience and --jwt-issuer are claims of tokens: give --jwt-key"
+            )
         if self.revoked is not None and self.jwt_key is None:
-            raise SetupError("--revoked says whose tokens no longer hold; it needs --jwt-key")
+            raise SetupError("--revoked lists tokens that are no longer valid; it needs --jwt-key")
         if self.host not in LOOPBACK and self.jwt_key is None:
             raise SetupError(
-                f"{self.host} can be reached from outside, and without --jwt-key the HTTP door "
-                "takes events from anyone; give a key, or stay on 127.0.0.1 and use --edge-host "
-                "for the clients"
+                f"{self.host} can be reached from other machines, and without --jwt-key anyone "
+                "could send events; give a key, or stay on 127.0.0.1 and use --edge-host for "
+                "clients"
             )
 
     def verifier(self) -> JwtVerifier | None:
         if self.jwt_key is None:
             return None
         try:
-            return JwtVerifier(self.jwt_key.read_bytes().strip())
+            key = self.jwt_key.read_bytes().strip()
         except OSError as error:
             raise SetupError(f"cannot read {self.jwt_key}: {error.strerror}") from None
+        return JwtVerifier(key, audience=self.jwt_audience, issuer=self.jwt_issuer)
 
     def edge_config(self) -> EdgeConfig:
         return EdgeConfig(
             assets=self.assets,
             verifier=self.verifier(),
-            revoked=Revoked(self.revoked) if self.revoked else None,
+            revoked=RevocationList(self.revoked) if self.revoked else None,
             origins=self.origins,
             trusted_proxies=self.trusted_proxies,
             tls=self.tls,
         )
 
-    def door_config(self, sources: Iterable[SourceSpec]) -> HttpConfig:
+    def ingest_config(self, sources: Iterable[SourceSpec]) -> IngestConfig:
         verifier = self.verifier()
-        revoked = Revoked(self.revoked) if self.revoked else None
-        given = HttpConfig(
-            authority=IngestGate(verifier, WallClock(), revoked) if verifier else None,
+        revoked = RevocationList(self.revoked) if self.revoked else None
+        base = IngestConfig(
+            authorizer=IngestAuth(verifier, WallClock(), revoked) if verifier else None,
             origins=frozenset(self.origins),
+            # Behind a proxy all callers have its address.
+            address_connections_max=4096 if self.trusted_proxies else 2048,
+            admits_host=lambda host: verifier is not None or is_local_host(host, self.origins),
             tls=self.tls,
         )
-        return http_config(sources, given)
+        return build_ingest_config(sources, base)

@@ -1,6 +1,7 @@
-"""`edgewise run` and `edgewise demo`: stand by, serve, and end cleanly.
+"""Run a node: stand by, become active, and stop cleanly (`edgewise run`, `edgewise demo`).
 
-A second node on the same data directory stands by and takes over when the first one is gone.
+A second node on the same data directory stands by and takes over when the first one ends. The
+election of `ha` gives the orders, one at a time; `serve` carries them out.
 """
 
 from __future__ import annotations
@@ -11,57 +12,61 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import uvloop
 
-from edgewise.edge.collector import calm
-from edgewise.engines.inputs import demand_inputs
-from edgewise.errors import EdgewiseError
+from edgewise.edge.server.gc_tuning import tune_collector
+from edgewise.engines.batch.inputs import require_inputs
+from edgewise.errors import EdgewiseError, SetupError, require_package
 from edgewise.event.position import Position
-from edgewise.ha.driver import Lease, StandbyLoop
-from edgewise.ha.election import (
-    CaughtUp,
-    NodeAction,
-    Promote,
-    RefuseWrites,
-    Replay,
-    StepDown,
-    WritesRefused,
-)
-from edgewise.node import apps
-from edgewise.node.children import Child
+from edgewise.ha.election import NodeOrder, OrderDone
+from edgewise.ha.fsm import RoleOrder
+from edgewise.ha.standby import StandbyLoop
+from edgewise.log.locations import open_lease
+from edgewise.node.app.load import load as load_app
+from edgewise.node.app.sources_sinks import SourcesAndSinks
+from edgewise.node.commands.demo_data import DemoDataConfig
 from edgewise.node.config import NodeConfig
-from edgewise.node.ends import Ends
-from edgewise.node.serve import Serving
-from edgewise.node.terminal import Steps
+from edgewise.node.data_dir import DataDirectory
+from edgewise.node.log_locations import LogLocations
+from edgewise.node.processes.children import Child
+from edgewise.node.serve import ActiveNode
+from edgewise.node.terminal import Terminal
 
 DEMO_APP = Path(__file__).parent / "demo.siddhi"
-# Java's second compiler takes a processor at the start and pays off after minutes: not in a demo.
-QUICK_START = "-XX:TieredStopAtLevel=1"
+# Java's second compiler uses a processor at the start and pays off after minutes: not in a demo.
+DEMO_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
 WATCH_EVERY_S = 1.0
-STANDBY_SAY_S = 0.7  # longer than a free lease takes, so that it is only said when it is true
+STANDBY_SAY_S = 0.7  # longer than it takes to get a free lease
 
-WhenServing = Callable[[Serving], Awaitable[None]]
+WhenActive = Callable[[ActiveNode], Awaitable[None]]
 
 
 class Node:
     """Carries out what the election orders, one order at a time."""
 
-    def __init__(self, config: NodeConfig, when_serving: WhenServing | None = None) -> None:
+    def __init__(self, config: NodeConfig, when_active: WhenActive | None = None) -> None:
         self.config = config
-        self.steps = Steps()
-        self.loaded = apps.load(config.app, config.functions)
-        demand_inputs(self.loaded.app)
-        Ends.of(self.loaded.app, self.loaded.merges)  # said now, not when the lease is won
-        self._when_serving = when_serving
-        self._serving: Serving | None = None
+        self.terminal = Terminal()
+        self.loaded = load_app(config.app, config.functions)
+        require_inputs(self.loaded.app)
+        if config.engine == "spark":
+            require_package("pyspark", "say --engine embedded")
+            require_java(os.environ)
+        # Errors in annotations are reported now, not when the node becomes active.
+        SourcesAndSinks.parse(self.loaded.app, self.loaded.merges)
+        self._data_dir = DataDirectory(
+            config.data, LogLocations.parse(config.log_locations, self.loaded.app)
+        )
+        self._when_active = when_active
+        self._active: ActiveNode | None = None
         self._stop = asyncio.Event()
-        self._failure: BaseException | None = None
+        self._failure: EdgewiseError | None = None
         self._reloading = asyncio.Lock()
-        self._reloads: set[asyncio.Task[None]] = set()
+        self._reload_tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -69,50 +74,62 @@ class Node:
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload_soon)
 
-        def obey(action: NodeAction) -> None:
-            asyncio.run_coroutine_threadsafe(self._obey(action), loop).result()
+        orders: asyncio.Queue[NodeOrder] = asyncio.Queue()
 
-        race = StandbyLoop(Lease(self.config.data), lambda: Position(0, 0), obey)
-        self._race = race
-        race.start()
+        def carry_out(order: NodeOrder) -> None:
+            loop.call_soon_threadsafe(orders.put_nowait, order)
+
+        self._data_dir.make_private()
+        lease = open_lease(self._data_dir.lease_location)
+        standby = StandbyLoop(lease, lambda: Position(0, 0), carry_out)
+        self._standby = standby
+        carrying_out = asyncio.create_task(self._carry_out_orders(orders))
+        standby.start()
         loop.call_later(STANDBY_SAY_S, self._say_standby)
-        watch = asyncio.create_task(asyncio.to_thread(race.ended.wait))
+        ended = asyncio.create_task(asyncio.to_thread(standby.ended.wait))
         stop = asyncio.create_task(self._stop.wait())
         if self.config.watch:
-            self._keep(self._watch_file())
-        await asyncio.wait({watch, stop}, return_when=asyncio.FIRST_COMPLETED)
-        for task in self._reloads:
+            self._start_task(self._watch_file())
+        await asyncio.wait({ended, stop}, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._reload_tasks:
             task.cancel()
         try:
-            await asyncio.to_thread(race.drain)
+            await asyncio.to_thread(standby.stop)
         finally:
+            carrying_out.cancel()
             await self._close()
             stop.cancel()
-            await watch
+            await ended
+        if self._failure is not None:
+            raise self._failure
 
-    def _keep(self, work: Coroutine[None, None, None]) -> None:
+    def _stop_with(self, error: EdgewiseError) -> None:
+        self._failure = error
+        self._stop.set()
+
+    def _start_task(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
-        self._reloads.add(task)
-        task.add_done_callback(self._reloads.discard)
+        self._reload_tasks.add(task)
+        task.add_done_callback(self._reload_tasks.discard)
 
     def _reload_soon(self) -> None:
-        self._keep(self._reload())
+        self._start_task(self._reload())
 
     async def _reload(self) -> None:
-        """The app file once more. One that cannot be taken changes nothing."""
+        """Load the app file again. Where it cannot be used, the old version keeps running."""
         async with self._reloading:
             try:
-                loaded = apps.load(self.config.app, self.config.functions)
-                if self._serving is not None:
-                    await self._serving.change(loaded)
+                loaded = load_app(self.config.app, self.config.functions)
+                if self._active is not None:
+                    await self._active.change_app(loaded)
             except EdgewiseError as error:
-                self.steps.say("app", f"not taken, the one before runs on: {error}")
+                self.terminal.say("app", f"not changed, the old version keeps running: {error}")
                 return
             self.loaded = loaded
-            self.steps.say("app", f"{self.config.app} taken")
+            self.terminal.say("app", f"{self.config.app} loaded again")
 
     async def _watch_file(self) -> None:
-        """The file is read again when its text changes."""
+        """Reload the app when the text of its file changes."""
         text = self.loaded.text
         while True:
             await asyncio.sleep(WATCH_EVERY_S)
@@ -122,68 +139,84 @@ class Node:
                     text = found
                     await self._reload()
 
-    async def _obey(self, action: NodeAction) -> None:
-        match action:
-            case Replay(epoch, _):
-                self._serving = Serving(self.config, self.loaded, self.steps)
-                await self._serving.open_logs()
-                self._race.report(CaughtUp(epoch))
-            case Promote():
-                assert self._serving is not None
-                await self._serving.promote()
-                calm()
-                if self._when_serving is not None:
-                    await self._when_serving(self._serving)
-            case RefuseWrites(epoch):
-                self.steps.say("node", "lost the lease: stopped writing, standing by")
+    async def _carry_out_orders(self, orders: asyncio.Queue[NodeOrder]) -> None:
+        """One after the other; the loop that gives them renews the lease meanwhile."""
+        while True:
+            order = await orders.get()
+            try:
+                await self._carry_out(order.order)
+                self._standby.report(OrderDone(order.order, order.epoch))
+            except Exception as error:  # noqa: BLE001 - raised again by `StandbyLoop.stop`
+                self._standby.fail(error)
+                return
+
+    async def _carry_out(self, order: RoleOrder) -> None:
+        match order:
+            case RoleOrder.BOOT | RoleOrder.SYNC:
+                pass  # the app was loaded and checked before; a cold standby prepares nothing
+            case RoleOrder.SWITCH:
+                self._active = ActiveNode(self.config, self.loaded, self.terminal, self._stop_with)
+                self._active.role_status = lambda: self._standby.status
+                await self._active.open_logs()
+            case RoleOrder.ACTIVATE:
+                assert self._active is not None
+                await self._active.promote()
+                tune_collector()
+                if self._when_active is not None:
+                    await self._when_active(self._active)
+            case RoleOrder.FENCE:
+                self.terminal.say("node", "lost the lease: stopped writing, standing by")
                 await self._close()
-                self._race.report(WritesRefused(epoch))
-            case StepDown():
+            case RoleOrder.STOP:
                 await self._close()
 
     async def _close(self) -> None:
-        serving, self._serving = self._serving, None
-        if serving is not None:
-            self.steps.say("node", "stopping")
-            await serving.close()
-            self.steps.say("node", "stopped")
+        active, self._active = self._active, None
+        if active is not None:
+            self.terminal.say("node", "stopping")
+            await active.close()
+            self.terminal.say("node", "stopped")
 
     def _say_standby(self) -> None:
-        if self._serving is None and not self._stop.is_set():
-            self.steps.say("node", f"another node serves {self.config.data}: standing by")
+        if self._active is None and not self._stop.is_set():
+            self.terminal.say(
+                "node", f"another node is active on {self._data_dir.lease_location}: standing by"
+            )
 
 
 def run(config: NodeConfig) -> None:
-    """Until Ctrl-C."""
-    uvloop.run(Node(with_page(config)).run())
+    """Run until Ctrl-C."""
+    uvloop.run(Node(add_page(config)).run())
 
 
 def demo(config: NodeConfig) -> None:
-    """The built-in pipeline with live data, in a data directory that is gone afterwards."""
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_START)
+    """Run the built-in app with live data, in a data directory that is removed afterwards."""
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", DEMO_JAVA_OPTIONS)
     directory = Path(tempfile.mkdtemp(prefix="edgewise-demo-"))
-    generator: list[Child] = []
+    senders: list[Child] = []
 
-    async def play(serving: Serving) -> None:
-        url = f"http://{config.host}:{serving.http_port}/streams/login_stream"
-        logins = Child("edgewise.node.logins", [url])
-        generator.append(logins)
+    async def start_demo_data(active: ActiveNode) -> None:
+        url = f"http://{config.host}:{active.http_port}/streams/login_stream"
+        sender = Child("edgewise.node.commands.demo_data", DemoDataConfig(url))
+        senders.append(sender)
 
         async def when_ready() -> None:
-            await serving.ready.wait()
-            await logins.start()
-            serving.steps.say("logins", "a day of logins, about 2,000 events/s, has begun")
-            page = f"http://{config.host}:{serving.edge_port}/"
-            serving.steps.say("page", f"{page}  (Ctrl-C stops everything)")
+            await active.engine.ready.wait()
+            await sender.start()
+            active.terminal.say("logins", "sending about 2,000 logins per second")
+            page = f"http://{config.host}:{active.edge_port}/"
+            active.terminal.say("page", f"{page}  (Ctrl-C stops everything)")
 
-        serving.spawn(when_ready())
+        active.spawn(when_ready())
 
     async def main() -> None:
-        node = Node(with_page(dataclasses.replace(config, app=DEMO_APP, data=directory)), play)
+        node = Node(
+            add_page(dataclasses.replace(config, app=DEMO_APP, data=directory)), start_demo_data
+        )
         try:
             await node.run()
         finally:
-            for child in generator:
+            for child in senders:
                 await child.stop()
 
     try:
@@ -192,11 +225,24 @@ def demo(config: NodeConfig) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def with_page(config: NodeConfig) -> NodeConfig:
-    """The dashboard and the JavaScript client, from the package or from a checkout."""
+def add_page(config: NodeConfig) -> NodeConfig:
+    """Add the dashboard and the JavaScript client, from the package or from a checkout."""
     packaged = Path(__file__).parent / "assets"
     root = Path(__file__).parents[3]
     web, js = packaged / "web", packaged / "js"
     if not web.is_dir():
         web, js = root / "web", root / "clients" / "js"
     return dataclasses.replace(config, assets=(("/js/", js), ("/", web)))
+
+
+def require_java(environment: Mapping[str, str]) -> None:
+    """SetupError where Spark would find no Java; it would say so in a page of its own errors."""
+    home = environment.get("JAVA_HOME", "")
+    java = Path(home) / "bin" / "java" if home else None
+    if java.is_file() if java else shutil.which("java", path=environment.get("PATH", "")):
+        return
+    where = f"{java} does not exist" if java else "there is no `java` on the PATH"
+    raise SetupError(
+        f"Spark needs Java 17 or later and {where}: install a JDK or set JAVA_HOME, or run with "
+        "--engine embedded"
+    )

@@ -1,227 +1,280 @@
-"""What one node runs for one app: logs, doors, engine, edge. `ha` orders, this obeys.
+"""Run the parts of an active node: logs, sources, sinks, engine and edge of one app.
 
-Replay    open the logs; the edge reads back the current values of its topics
-Promote   open the doors, start the engine
-StepDown  close the doors, stop the engine, close the logs
+The election of `ha` decides when; `run` calls, by order:
+
+    SWITCH       open_logs()  open the logs; the edge reads the current values of its topics
+    ACTIVATE     promote()    start sources, sinks and the engine
+    FENCE, STOP  close()      stop them in the order of the flow, close the logs
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from edgewise.edge.feed import Feed
-from edgewise.edge.server import Edge
-from edgewise.edge.sink import TopicSink
-from edgewise.errors import LogError, LogLocked, SetupError
-from edgewise.event.arrow import SYSTEM_COUNT, record_batch
-from edgewise.event.event import Kind
+from edgewise.edge.server.log_feed import LogFeed, wait_caught_up
+from edgewise.edge.server.server import Edge
+from edgewise.edge.topics.topic_sink import TopicSink
+from edgewise.engines.batch.outputs import FAULTS
+from edgewise.errors import EdgewiseError, LogError, LogLocked, SetupError
+from edgewise.gateway.connectors import Connector, load_sink_class, load_source_class
 from edgewise.gateway.dedup import DedupWriter
-from edgewise.gateway.doors import Sink, Source, sink_class, source_class
-from edgewise.gateway.drain import FileCursor
-from edgewise.gateway.http import HttpDoor
-from edgewise.gateway.stats import DoorStats
-from edgewise.log.api import CLOCK_NONE, LogReader, LogWriter
-from edgewise.log.patient import PatientReader
-from edgewise.log.places import open_reader, open_writer
-from edgewise.node import apps
-from edgewise.node.archiver import Archiver
-from edgewise.node.changes import unlike
-from edgewise.node.children import STEADY_S, Child, backoff_s
+from edgewise.gateway.http import IngestServer
+from edgewise.gateway.sink_reader import FileCursor
+from edgewise.gateway.stats import ConnectorStats
+from edgewise.ha.fsm import Role
+from edgewise.ha.status import RoleStatus, format_health, format_metrics
+from edgewise.log.api import LogWriter
+from edgewise.log.lease import EPOCH_NONE
+from edgewise.log.locations import open_reader, open_writer
+from edgewise.log.retrying_reader import RetryingReader
+from edgewise.node.app.attribute_defaults import read_defaults
+from edgewise.node.app.declared_merges import register_aggregates
+from edgewise.node.app.load import LoadedApp
+from edgewise.node.app.sources_sinks import SourcesAndSinks, check_live_change
 from edgewise.node.config import NodeConfig, WallClock
-from edgewise.node.defaults import defaults_of
-from edgewise.node.edges import EdgeProcesses, demand_free
-from edgewise.node.ends import Ends
-from edgewise.node.homes import Homes
-from edgewise.node.layout import Layout
-from edgewise.node.merges import register_aggregates
-from edgewise.node.metrics import engine_metrics
-from edgewise.node.rates import Rates
-from edgewise.node.silence import Silence
-from edgewise.node.terminal import Steps
-from edgewise.node.watch import ERROR_CHARS_MAX, Watch
+from edgewise.node.data_dir import DataDirectory, describe_retention
+from edgewise.node.log_locations import LogLocations
+from edgewise.node.processes.edge_pool import EdgePool, require_free_port
+from edgewise.node.processes.engine_supervisor import EngineSupervisor
+from edgewise.node.terminal import Terminal
+from edgewise.node.upkeep.archiver import Archiver
+from edgewise.node.upkeep.file_limit import watch_file_limit
+from edgewise.node.upkeep.idle_clock import IdleTicker
+from edgewise.node.upkeep.metrics import Rates, render_engine_metrics
 from edgewise.plan.nodes import Stream
 
 RATES_EVERY_S = 0.5
-MARK_EVERY_S = 1.0  # an idle stream still carries time
-LINGER_S, LINGER_POLL_S = 5.0, 0.5  # how long the last writer may take to end
+CONNECTORS_EVERY_S = 1.0  # how often failures of sources and sinks are looked for
+# How long to wait for the writer of the last node to end before it is fenced; and how long where
+# it cannot be fenced: a broker takes 6 s to notice that a client has died.
+LAST_WRITER_S, LAST_WRITER_POLL_S, UNPROTECTED_WRITER_S = 0.6, 0.1, 10.0
 
 
-class Serving:
-    """Everything between Promote and StepDown. Methods belong to the event loop."""
+class ActiveNode:
+    """All parts of a node that has the lease. Methods belong to the event loop."""
 
-    def __init__(self, config: NodeConfig, loaded: apps.LoadedApp, steps: Steps) -> None:
-        self.config = config
-        self.app = loaded.app
-        self.ends = Ends.of(loaded.app, loaded.merges)
-        self.steps = steps
-        self.layout = Layout(config.data, Homes.of(config.homes, loaded.app))
-        self.writers: dict[str, LogWriter] = {}
-        self.door: HttpDoor | None = None
+    def __init__(
+        self,
+        config: NodeConfig,
+        loaded: LoadedApp,
+        terminal: Terminal,
+        stop: Callable[[EdgewiseError], None] = lambda _error: None,
+    ) -> None:
+        """`stop` ends the node, after an error that no retry can help."""
         config.validate()
-        self.archiver = Archiver(config.archive, self.layout.directories(loaded.app))
+        self.app = loaded.app
+        self.declared = SourcesAndSinks.parse(loaded.app, loaded.merges)
+        self.terminal = terminal
+        self.data_dir = DataDirectory(
+            config.data, LogLocations.parse(config.log_locations, loaded.app)
+        )
+        if line := self.data_dir.make_private():
+            terminal.say("data", line)
+        log = self.data_dir.bound_retention(loaded.app, config.log, config.retain_disk_share)
+        self.config = config = replace(config, log=log)
+        self.writers: dict[str, LogWriter] = {}
+        self.role_status: Callable[[], RoleStatus] = _unknown_status  # `run` sets it
+        self.ingest: IngestServer | None = None
+        self.archiver = Archiver(config.archive, self.data_dir.log_directories(loaded.app))
         self.edge = Edge(config.edge_config())
         register_aggregates(self.edge.fanout.merges, loaded.merges)
         self.edge.serve_all(loaded.answers)
-        self.watch = Watch()
-        self._edges = EdgeProcesses(self.edge, config.edge_processes, steps)
-        self.feeds: list[Feed] = []
-        self._fed: list[tuple[tuple[str, TopicSink], Feed]] = []
-        self._changing = False  # the engine ends because the app is another now
-        self.ready = asyncio.Event()
-        self._others: list[Source | Sink] = []
-        self._engine: Child | None = None
+        self.engine = EngineSupervisor(
+            config, self.data_dir.engine_log, terminal, self._publish_engine, stop
+        )
+        self._edge_pool = EdgePool(self.edge, config.edge_processes, terminal)
+        self.feeds: list[tuple[str, TopicSink, LogFeed]] = []
+        self._connectors: list[Connector] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._closed = False
         self.http_port = self.edge_port = 0
 
     async def open_logs(self) -> None:
-        for stream in self.app.outputs:  # made here, so that the edge may tail them at once
-            (await self._open_log(stream)).close()
-        for stream in self.app.inputs:
-            self.writers[stream.name] = await self._open_log(stream)
-        self.steps.say("log", str(self.config.data))
+        # Output logs are created here, so that the edge can read them at once; and all logs are
+        # taken from an engine of the last node that hangs, its log of faults too.
+        await self._open_writers((*self.app.inputs, *self.app.outputs, FAULTS))
+        for stream in (*self.app.outputs, FAULTS):
+            self.writers.pop(stream.name).close()
+        self.terminal.say("log", f"{self.config.data}, {describe_retention(self.config.log)}")
         for stream in (*self.app.inputs, *self.app.outputs):
-            place = self.layout.place(stream.name)
-            if place != str(self.layout.log(stream.name)):
-                self.steps.say("log", f"{stream.name} lives in {place}")
+            location = self.data_dir.log_location(stream.name)
+            if location != str(self.data_dir.log_directory(stream.name)):
+                self.terminal.say("log", f"{stream.name} is in {location}")
         host, port = self.config.edge_host or self.config.host, self.config.edge_port
         share = self.config.edge_processes > 1
         if share:
-            demand_free(host, port)
+            require_free_port(host, port)
+        # It listens last: a client finds the current values, and never goes back to older ones.
+        await self.edge.attach_loop()
+        for name, sink in self.declared.topics:
+            self._start_feed(name, sink)
+        await wait_caught_up(feed for _, _, feed in self.feeds)
         self.edge_port = await self.edge.start(host, port, share_port=share)
-        await self._edges.start()
-        for topic in self.ends.topics:
-            self._feed(topic)
+        await self._edge_pool.start()
 
-    def _feed(self, topic: tuple[str, TopicSink]) -> None:
-        stream, sink = topic
-        feed = Feed(self.edge, PatientReader(open_reader(self.layout.place(stream))), sink)
+    def _start_feed(self, stream: str, sink: TopicSink) -> None:
+        reader = RetryingReader(open_reader(self.data_dir.log_location(stream)))
+        feed = LogFeed(self.edge, reader, sink)
         feed.start()
-        self.feeds.append(feed)
-        self._fed.append((topic, feed))
+        self.feeds.append((stream, sink, feed))
 
-    async def change(self, loaded: apps.LoadedApp) -> None:
-        """Other queries behind the same doors. SetupError where that is not all that changed.
+    async def change_app(self, loaded: LoadedApp) -> None:
+        """Run other queries with the same sources and sinks. SetupError where more changed.
 
-        Nothing is lost: what comes while the engine starts again waits in the log.
+        Nothing is lost: events that come while the engine starts again wait in the log.
         """
-        ends = Ends.of(loaded.app, loaded.merges)
-        if why := unlike((self.app, self.ends), (loaded.app, ends), self.config.engine):
+        declared = SourcesAndSinks.parse(loaded.app, loaded.merges)
+        old, new = (self.app, self.declared), (loaded.app, declared)
+        if why := check_live_change(old, new, self.config.engine):
             raise SetupError(why)
         known = {s.name for s in self.app.streams}
-        self.layout = Layout(self.config.data, Homes.of(self.config.homes, loaded.app))
-        self.archiver = Archiver(self.config.archive, self.layout.directories(loaded.app))
+        self.data_dir = DataDirectory(
+            self.config.data, LogLocations.parse(self.config.log_locations, loaded.app)
+        )
+        self.archiver = Archiver(self.config.archive, self.data_dir.log_directories(loaded.app))
         for stream in loaded.app.outputs:
             if stream.name not in known:
                 (await self._open_log(stream)).close()
-        self.app, self.ends = loaded.app, ends
-        for topic, feed in [(t, f) for t, f in self._fed if t not in ends.topics]:
-            feed.stop()
-            self.feeds.remove(feed)
-            self._fed.remove((topic, feed))
-        fed = [topic for topic, _ in self._fed]
-        for topic in ends.topics:
-            if topic not in fed:
-                self._feed(topic)
-        self._changing = True
-        if self._engine is not None:
-            self._engine.ask_to_end()
+        self.app, self.declared = loaded.app, declared
+        for entry in [e for e in self.feeds if e[:2] not in declared.topics]:
+            entry[2].stop()
+            self.feeds.remove(entry)
+        running = [entry[:2] for entry in self.feeds]
+        for name, sink in declared.topics:
+            if (name, sink) not in running:
+                self._start_feed(name, sink)
+        self.engine.restart()
+
+    async def _open_writers(self, streams: Sequence[Stream]) -> None:
+        """All at once: waiting for writers that hang takes as long as for one."""
+        opened = await asyncio.gather(*map(self._open_log, streams), return_exceptions=True)
+        for stream, writer in zip(streams, opened, strict=True):
+            if not isinstance(writer, BaseException):
+                self.writers[stream.name] = writer
+        for result in opened:
+            if isinstance(result, BaseException):
+                raise result
 
     async def _open_log(self, stream: Stream) -> LogWriter:
-        """The lease is ours, so whoever still writes has lost it: the engine of a node that was
-        killed ends by itself, and one that hangs is fenced.
+        """Open it for writing, and fence a writer that hangs.
+
+        The lease is ours, so any other writer has lost it: the engine of a node that was killed
+        ends by itself within moments. A log that the lease does not protect is never taken from
+        its writer.
         """
-        log, defaults = self.layout.place(stream.name), defaults_of(stream)
-        deadline = time.monotonic() + LINGER_S
-        while time.monotonic() < deadline:
+        log, defaults = self.data_dir.log_location(stream.name), read_defaults(stream)
+        protected = self.data_dir.is_protected(stream.name)
+        deadline = time.monotonic() + (LAST_WRITER_S if protected else UNPROTECTED_WRITER_S)
+        waiting = False
+        while True:
             try:
                 return await asyncio.to_thread(
                     open_writer, log, stream.schema, self.config.log, defaults=defaults
                 )
             except LogLocked as error:
-                self.steps.say("log", f"waiting for the last writer to end: {error}")
-                await asyncio.sleep(LINGER_POLL_S)
-        self.steps.say("log", f"took {log} over from a writer that hangs")
+                if time.monotonic() >= deadline:
+                    if not protected:
+                        raise
+                    break
+                if not waiting:
+                    self.terminal.say("log", f"waiting for the last writer to end: {error}")
+                waiting = True
+                await asyncio.sleep(LAST_WRITER_POLL_S)
+        self.terminal.say("log", f"{log}: fenced a writer that does not end")
         return await asyncio.to_thread(
             open_writer, log, stream.schema, self.config.log, defaults=defaults, take_over=True
         )
 
     async def promote(self) -> None:
-        doors = await asyncio.to_thread(self._door_writers)
-        self.door = HttpDoor(doors, WallClock(), self.config.door_config(self.ends.sources))
-        self.door.more_metrics = lambda: (
-            engine_metrics(self.watch.topic()) + self.archiver.metrics()
+        config = self.config
+        writers = await asyncio.to_thread(self._wrap_writers)
+        self.ingest = IngestServer(
+            writers, WallClock(), config.ingest_config(self.declared.sources)
         )
-        self.http_port = await self.door.start(self.config.host, self.config.http_port)
-        scheme = "https" if self.config.tls else "http"
+        self.ingest.extra_metrics = lambda: (
+            render_engine_metrics(self.engine.status.to_topic())
+            + self.archiver.metrics()
+            + format_metrics(self.role_status())
+        )
+        self.ingest.health = lambda: format_health(self.role_status())
+        self.http_port = await self.ingest.start(config.host, config.http_port)
+        scheme = "https" if config.tls else "http"
         for name in self.writers:
-            url = f"{scheme}://{self.config.host}:{self.http_port}/streams/{name}"
-            self.steps.say("ingest", url)
-        await self._open_other_doors(doors)
-        edge_host = self.config.edge_host or self.config.host
-        self.steps.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
+            url = f"{scheme}://{config.host}:{self.http_port}/streams/{name}"
+            self.terminal.say("ingest", url)
+        await self._start_connectors(writers)
+        edge_host = config.edge_host or config.host
+        self.terminal.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
         self.edge.publish("$sys/app", {"name": self.app.name}, offset=0, at_us=0)
-        self.spawn(self._keep_engine(), self._publish_rates(), self._carry_time())
-        self.spawn(self._watch_doors(), self._tidy())
-        self.spawn(*self._edges.keep(self._edge_arguments()))
+        locations = {name: self.data_dir.log_location(name) for name in self.writers}
+        self.spawn(self.engine.run(), IdleTicker(self.writers, locations).run())
+        self.spawn(self._publish_rates(), self._report_connectors(), self._clean_up())
+        self.spawn(watch_file_limit(partial(self.terminal.say, "limit")))
+        self.spawn(
+            *self._edge_pool.keep(replace(config, edge_host=edge_host, edge_port=self.edge_port))
+        )
 
-    def _door_writers(self) -> dict[str, LogWriter]:
-        """The input logs as doors see them: where ids are declared, each is appended once."""
-        doors: dict[str, LogWriter] = dict(self.writers)
-        for stream, dedup in self.ends.dedup.items():
-            reader = open_reader(self.layout.place(stream))
-            known = DedupWriter.open(self.writers[stream], reader, dedup)
+    def _wrap_writers(self) -> dict[str, LogWriter]:
+        """The writers for sources: where a stream declares dedup, each id is appended once."""
+        writers: dict[str, LogWriter] = dict(self.writers)
+        for stream, dedup in self.declared.dedup.items():
+            reader = open_reader(self.data_dir.log_location(stream))
+            writer = DedupWriter.open(self.writers[stream], reader, dedup)
             reader.close()
-            doors[stream] = known
-            self.steps.say(
-                "dedup", f"{stream} by {dedup.attribute}: {known.remembered} ids of the log known"
+            writers[stream] = writer
+            self.terminal.say(
+                "dedup",
+                f"{stream} by {dedup.attribute}: {writer.remembered} ids read from its log",
             )
-        return doors
+        return writers
 
-    async def _open_other_doors(self, writers: dict[str, LogWriter]) -> None:
+    async def _start_connectors(self, writers: dict[str, LogWriter]) -> None:
         schemas = {s.name: s.schema for s in self.app.streams}
-        for source in self.ends.sources:
-            if source.type != "http":
-                door = source_class(source.type)(
-                    source, schemas[source.stream], writers[source.stream], WallClock()
-                )
-                await door.start()
-                self._others.append(door)
-                self._list(f"{source.type} to {source.stream}", door.stats)
-                self.steps.say("source", f"{source.type} to {source.stream}")
-        for number, sink in enumerate(self.ends.sinks):
-            reader = PatientReader(open_reader(self.layout.place(sink.stream)))
-            cursor = FileCursor(self.layout.cursor(sink.stream, number))
-            out = sink_class(sink.type)(sink, schemas[sink.stream], reader, cursor)
-            await out.start()
-            self._others.append(out)
-            self._list(f"{sink.stream} to {sink.type}", out.stats)
-            self.steps.say("sink", f"{sink.stream} to {sink.type}")
+        for spec in self.declared.sources:
+            if spec.type == "http":
+                continue
+            source = load_source_class(spec.type)(
+                spec, schemas[spec.stream], writers[spec.stream], WallClock()
+            )
+            await source.start()
+            self._add_connector("source", f"{spec.type} to {spec.stream}", source)
+        for number, sink_spec in enumerate(self.declared.sinks):
+            stream = sink_spec.stream
+            reader = RetryingReader(open_reader(self.data_dir.log_location(stream)))
+            cursor = FileCursor(self.data_dir.cursor(stream, number))
+            sink = load_sink_class(sink_spec.type)(sink_spec, schemas[stream], reader, cursor)
+            await sink.start()
+            self._add_connector("sink", f"{stream} to {sink_spec.type}", sink)
 
-    def _list(self, name: str, stats: DoorStats) -> None:
-        """For the page of metrics, which the HTTP door has."""
-        assert self.door is not None
-        same = sum(known.split(" #")[0] == name for known in self.door.others)
-        self.door.others[f"{name} #{same + 1}" if same else name] = stats
+    def _add_connector(self, kind: str, name: str, connector: Connector) -> None:
+        assert self.ingest is not None
+        self._connectors.append(connector)
+        self._add_stats(self.ingest.connectors, name, connector.stats)
+        self.terminal.say(kind, name)
+
+    @staticmethod
+    def _add_stats(listed: dict[str, ConnectorStats], name: str, stats: ConnectorStats) -> None:
+        same = sum(known.split(" #")[0] == name for known in listed)
+        listed[f"{name} #{same + 1}" if same else name] = stats
 
     async def close(self) -> None:
-        """In the order of the flow: what is acknowledged is in the log before it closes."""
-        self._closed = True
+        """In the order of the flow: what was acknowledged is in the log before it closes."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.door is not None:
-            await self.door.stop()
-        for other in self._others:
-            await other.stop()
-        if self._engine is not None:
-            await self._engine.stop()
-        for feed in self.feeds:
+        if self.ingest is not None:
+            await self.ingest.stop()
+        for connector in self._connectors:
+            await connector.stop()
+        await self.engine.stop()
+        for _, _, feed in self.feeds:
             feed.stop()
-        await self._edges.stop()
+        await self._edge_pool.stop()
         await self.edge.stop()
         for writer in self.writers.values():
             writer.close()
@@ -229,148 +282,53 @@ class Serving:
     def spawn(self, *coroutines: Any) -> None:
         for coroutine in coroutines:
             task = asyncio.create_task(coroutine, name=coroutine.__qualname__)
-            task.add_done_callback(self._tell_failure)
+            task.add_done_callback(self._report_failure)
             self._tasks.append(task)
 
-    def _tell_failure(self, task: asyncio.Task[None]) -> None:
+    def _report_failure(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
-            self.steps.say("node", f"{task.get_name()} failed: {task.exception()!r}")
+            self.terminal.say("node", f"{task.get_name()} failed: {task.exception()!r}")
 
-    async def _keep_engine(self) -> None:
-        """A failing engine is started again, later each time, and says why."""
-        failures = 0
-        while not self._closed:
-            began = time.monotonic()
-            self._engine = Child(
-                "edgewise.node.engine", self._engine_arguments(), self.layout.engine_noise
-            )
-            await self._engine.start()
-            code = await self._engine.messages(self._hear)
-            await self._engine.stop()
-            self.watch.restart()
-            if self._changing:
-                self._changing, failures = False, 0
-                continue
-            failures = 1 if time.monotonic() - began > STEADY_S else failures + 1
-            wait = backoff_s(failures)
-            self.steps.say(
-                "engine",
-                f"ended with code {code} (see {self.layout.engine_noise}); "
-                f"starting again in {wait:g} s",
-            )
-            await asyncio.sleep(wait)
-
-    def _edge_arguments(self) -> list[str]:
-        config = self.config
-        words = [str(config.app), "--data", str(config.data)]
-        words += ["--host", config.edge_host or config.host, "--port", str(self.edge_port)]
-        words += ["--jwt-key", str(config.jwt_key)] if config.jwt_key else []
-        words += ["--revoked", str(config.revoked)] if config.revoked else []
-        words += ["--tls", *map(str, config.tls)] if config.tls else []
-        for prefix, directory in config.assets:
-            words += ["--asset", prefix, str(directory)]
-        lists = {
-            "--origin": config.origins,
-            "--trusted-proxy": config.trusted_proxies,
-            "--log": self.layout.homes.words(),
-            "--functions": config.functions,
-        }
-        for flag, values in lists.items():
-            for value in values:
-                words += [flag, value]
-        return words
-
-    def _engine_arguments(self) -> list[str]:
-        config = self.config
-        return [
-            str(config.app),
-            *("--data", str(config.data), "--engine", config.engine),
-            *("--master", config.master, "--partitions", str(config.partitions)),
-            *("--trigger", str(config.trigger_ms), "--state", config.state),
-            *("--retain-bytes", str(config.log.retain_bytes)),
-            *("--retain-ms", str(config.log.retain_ms)),
-            *(word for home in self.layout.homes.words() for word in ("--log", home)),
-            *(word for name in config.functions for word in ("--functions", name)),
-        ]
-
-    def _hear(self, message: dict[str, Any]) -> None:
-        if "step" in message:
-            self.steps.say(self.config.engine, message["step"])
-        if "failed" in message:
-            self.watch.failed = str(message["failed"])[:ERROR_CHARS_MAX]
-            self.steps.say("engine", f"failed: {message['failed']}")
-        if "progress" in message:
-            now_us = WallClock().now_us()
-            self.watch.hear(message["progress"])
-            self.edge.publish("$sys/engine", self.watch.topic(), offset=now_us, at_us=now_us)
-            line = self.watch.line(time.monotonic())
-            if line:
-                self.steps.say(self.config.engine, line)
-        if message.get("ready"):
-            self.ready.set()
+    def _publish_engine(self, value: dict[str, Any]) -> None:
+        now_us = WallClock().now_us()
+        self.edge.publish("$sys/engine", value, offset=now_us, at_us=now_us)
 
     async def _publish_rates(self) -> None:
         rates = Rates()
         while True:
             await asyncio.sleep(RATES_EVERY_S)
-            assert self.door is not None
-            rows_out = sum(feed.rows for feed in self.feeds)
+            assert self.ingest is not None
+            rows_out = sum(feed.rows for _, _, feed in self.feeds)
             now_us = WallClock().now_us()
-            value = rates.update(now_us, self.door.stats.accepted_total, rows_out)
+            value = rates.update(now_us, self.ingest.stats.accepted_total, rows_out)
             self.edge.publish("$sys/rates", value, offset=rates.count, at_us=now_us)
 
-    async def _watch_doors(self) -> None:
-        """A door that stopped by itself or waits is told once; the others go on."""
-        told: set[int] = set()
+    async def _report_connectors(self) -> None:
+        """Say once when a source or sink stops by itself or waits, and when it goes on."""
+        failed: set[int] = set()
         while True:
-            await asyncio.sleep(MARK_EVERY_S)
-            for door in self._others:
-                if door.stats.failed and id(door) not in told:
-                    told.add(id(door))
-                    self.steps.say("door", f"{type(door).__name__}: {door.stats.failed}")
-                elif not door.stats.failed and id(door) in told:
-                    told.remove(id(door))
-                    self.steps.say("door", f"{type(door).__name__} goes on")
+            await asyncio.sleep(CONNECTORS_EVERY_S)
+            for number, connector in enumerate(self._connectors):
+                name, reason = type(connector).__name__, connector.stats.failed
+                if reason and number not in failed:
+                    failed.add(number)
+                    self.terminal.say("node", f"{name}: {reason}")
+                elif not reason and number in failed:
+                    failed.remove(number)
+                    self.terminal.say("node", f"{name} goes on")
 
-    async def _carry_time(self) -> None:
-        """A stream that falls silent still moves time, at the pace of ours, so timers fire."""
-        readers = {n: open_reader(self.layout.place(n)) for n in self.writers}
-        now_s = time.monotonic()
-        silences = {n: Silence(w.head.offset, now_s) for n, w in self.writers.items()}
-        try:
-            while True:
-                await asyncio.sleep(MARK_EVERY_S)
-                for name, writer in self.writers.items():
-                    by_ms = silences[name].lasts_ms(writer.head.offset, time.monotonic())
-                    if by_ms:
-                        await asyncio.to_thread(_mark_next, writer, readers[name], by_ms)
-                        silences[name].marked(writer.head.offset)
-        finally:
-            for reader in readers.values():
-                reader.close()
-
-    async def _tidy(self) -> None:
-        """Retention of the logs we write, and old ledgers of all logs to Parquet."""
+    async def _clean_up(self) -> None:
+        """Apply retention to the input logs, and move old ledgers of all logs to Parquet."""
         while True:
-            await asyncio.sleep(self.config.tidy_every_s)
+            await asyncio.sleep(self.config.clean_up_every_s)
             now_ms = WallClock().now_us() // 1000
             for writer in self.writers.values():
-                with suppress(LogError):  # a broker that is away is told by the doors
+                with suppress(LogError):  # sources report a broker that is away
                     await asyncio.to_thread(writer.retain, now_ms)
             if self.config.archive.wanted:
                 await asyncio.to_thread(self.archiver.run, now_ms)
 
 
-def _mark_next(writer: LogWriter, reader: LogReader, by_ms: int) -> None:
-    """While a disk is full or a broker away no event can come either: time stands still."""
-    with suppress(LogError):
-        clock = reader.clock(writer.head.offset)
-        if clock != CLOCK_NONE:
-            mark(writer, clock + by_ms)
-
-
-def mark(writer: LogWriter, ts: int) -> None:
-    """Time moved to `ts`, nothing happened."""
-    columns: list[list[Any]] = [[None]] * (len(writer.schema) - SYSTEM_COUNT)
-    at_us = WallClock().now_us()
-    writer.append(record_batch(writer.schema, [ts], [at_us], [int(Kind.MARK)], columns))
+def _unknown_status() -> RoleStatus:
+    """Of a node that takes no part in an election."""
+    return RoleStatus(Role.ACTIVE, EPOCH_NONE, 0, "")

@@ -1,1 +1,1 @@
-"""The waist of the compiler: `lang` lowers into it, engines read only it. Pure declarations."""
+"""Define the typed logical plan: `lang` lowers into it, engines read only it."""

@@ -1,4 +1,4 @@
-"""`@name(key='v', 'v', @nested(...))`, as data."""
+"""Hold annotations, `@name(key='v', 'v', @nested(...))`, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan for people: fragments, keys, bounds, and what blocks a better choice.
+"""Describe a plan: fragments, keys, state bounds, and what blocks a better choice.
 
 One outline, three faces: a tree for the terminal, JSON for programs, SVG for the wall (`picture`).
 """
@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
-from edgewise.plan.durations import spell
+from edgewise.plan.durations import format_duration
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import (
     App,
@@ -20,11 +20,11 @@ from edgewise.plan.nodes import (
     Select,
     streams_of,
 )
-from edgewise.plan.rules.bounds import Bound, bounds
-from edgewise.plan.rules.chain import staged
-from edgewise.plan.rules.native import kernel_because, prefix
-from edgewise.plan.rules.order import rewrite
-from edgewise.plan.rules.projection import reads
+from edgewise.plan.rules.chain import split_into_stages
+from edgewise.plan.rules.column_pruning import find_read_attributes
+from edgewise.plan.rules.native_spark import build_prefilter, explain_kernel_use
+from edgewise.plan.rules.rewrite import rewrite
+from edgewise.plan.rules.state_bounds import StateBound, derive_state_bounds
 from edgewise.plan.text import show, show_input
 
 NO_NOTES: Mapping[str, tuple[str, ...]] = {}
@@ -58,7 +58,7 @@ class InputOutline:
 
 @dataclass(frozen=True, slots=True)
 class FragmentOutline:
-    """`runs` is native (Spark expressions) or kernel, `tasks` is any, keyed or one.
+    """`describe_execution` is native (Spark expressions) or kernel, `tasks` is any, keyed or one.
 
     `why` blocks a better choice of either, '' for nothing.
     """
@@ -83,23 +83,23 @@ class Outline:
     fragments: tuple[FragmentOutline, ...]
 
 
-def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outline:
+def build_outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outline:
     """What there is to say about a plan; `notes` adds lines to queries by name."""
     app = rewrite(app)
-    held, partitions = bounds(app), {p.name: p for p in app.partitions}
+    held, partitions = derive_state_bounds(app), {p.name: p for p in app.partitions}
     queries, streams = {q.name: q for q in app.queries}, {s.name: s for s in app.streams}
     fragments: list[FragmentOutline] = []
-    for fragment in staged(app):
+    for fragment in split_into_stages(app):
         own = [queries[name] for name in fragment.queries]
         touched = (n for q in own for n in (*streams_of(q.input), q.output.target))
         names = dict.fromkeys((*fragment.inputs, *touched))
         seen = [streams[n] for s in names for n in (s, f"!{s}") if n in streams]
         part = replace(app, queries=tuple(own), streams=tuple(seen))
         outlines = tuple(
-            _query(q, partitions.get(q.partition), held[q.name], notes.get(q.name, ()))
+            _outline_query(q, partitions.get(q.partition), held[q.name], notes.get(q.name, ()))
             for q in own
         )
-        fragments.append(_fragment(part, fragment, outlines))
+        fragments.append(_outline_fragment(part, fragment, outlines))
     stores = [*(f"table {t.name}" for t in app.tables), *(f"window {w.name}" for w in app.windows)]
     stores += [f"aggregation {a.name}" for a in app.aggregations]
     stores += [f"trigger {t.name}" for t in app.triggers]
@@ -109,49 +109,51 @@ def outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> Outlin
         tuple(s.name for s in app.outputs),
         tuple(s.name for s in app.streams if s.annotated("sink")),
         tuple(stores),
-        _order(app),
+        _describe_order(app),
         tuple(fragments),
     )
 
 
-def _fragment(part: App, at: Fragment, queries: tuple[QueryOutline, ...]) -> FragmentOutline:
+def _outline_fragment(
+    part: App, at: Fragment, queries: tuple[QueryOutline, ...]
+) -> FragmentOutline:
     """`part` is the app with the streams and queries of the fragment alone."""
     if not at.stateless:
         tasks = "keyed" if at.keyed else "one"
-        inputs = _inputs(part, at)
+        inputs = _outline_inputs(part, at)
         return FragmentOutline(at.name, "kernel", tasks, at.keys, at.why, inputs, queries)
-    why = kernel_because(part, at)
-    inputs = _inputs(part, at) if why else ()
+    why = explain_kernel_use(part, at)
+    inputs = _outline_inputs(part, at) if why else ()
     return FragmentOutline(
         at.name, "kernel" if why else "native", "any", at.keys, why, inputs, queries
     )
 
 
-def _inputs(app: App, fragment: Fragment) -> tuple[InputOutline, ...]:
+def _outline_inputs(app: App, fragment: Fragment) -> tuple[InputOutline, ...]:
     found: list[InputOutline] = []
-    for name, names in reads(app, fragment).items():
+    for name, names in find_read_attributes(app, fragment).items():
         stream = app.stream(name)
-        asked = prefix(app, fragment, name) if stream.lateness_ms is None else None
+        asked = build_prefilter(app, fragment, name) if stream.lateness_ms is None else None
         keeps = show(asked, name) if asked is not None else ""
         found.append(InputOutline(name, names, len(stream.schema.names), keeps))
     return tuple(found)
 
 
-def _order(app: App) -> str:
+def _describe_order(app: App) -> str:
     """What waits to be put in order, '' where nothing does."""
     late = [(s.name, s.lateness_ms) for s in app.streams if s.lateness_ms is not None]
     if app.lateness_ms is None:
         return ""
-    each = ", ".join(f"{name} up to {spell(ms)} late" for name, ms in late)
-    return f"{each}; the app's time runs {spell(app.lateness_ms)} behind"
+    each = ", ".join(f"{name} up to {format_duration(ms)} late" for name, ms in late)
+    return f"{each}; the app's time runs {format_duration(app.lateness_ms)} behind"
 
 
-def _query(
-    query: Query, partition: Partition | None, held: Bound, notes: tuple[str, ...]
+def _outline_query(
+    query: Query, partition: Partition | None, held: StateBound, notes: tuple[str, ...]
 ) -> QueryOutline:
     source = show_input(query.input)
     if partition is not None:
-        keys = ", ".join(f"{_key(k.value)} of {k.stream}" for k in partition.keys)
+        keys = ", ".join(f"{_describe_key(k.value)} of {k.stream}" for k in partition.keys)
         source = f"{source}  (per {keys})"
     return QueryOutline(
         query.name,
@@ -159,19 +161,19 @@ def _query(
         streams_of(query.input),
         query.output.target,
         source,
-        _select(query.select, streams_of(query.input)),
-        _output(query),
+        _describe_select(query.select, streams_of(query.input)),
+        _describe_output(query),
         held.text,
         held.why,
         notes,
     )
 
 
-def _key(value: object) -> str:
+def _describe_key(value: object) -> str:
     return getattr(value, "name", "") or ("range" if value is None else "value")
 
 
-def _select(select: Select, streams: tuple[str, ...]) -> str:
+def _describe_select(select: Select, streams: tuple[str, ...]) -> str:
     own = streams[0] if len(streams) == 1 else ""
     items = []
     for item in select.items:
@@ -192,25 +194,25 @@ def _select(select: Select, streams: tuple[str, ...]) -> str:
     return " ".join(parts)
 
 
-def _output(query: Query) -> str:
+def _describe_output(query: Query) -> str:
     verb = type(query.output).__name__
     words = {"InsertInto": "insert into", "DeleteFrom": "delete", "UpdateTable": "update"}
     words |= {"UpdateOrInsert": "update or insert into", "Return": "return"}
     text = f"{words[verb]} {query.output.target}".strip()
     if query.output.events.value != "current":
         text += f" ({query.output.events.value} events)"
-    return text + _rate(query) + _condition(query.output)
+    return text + _describe_rate(query) + _describe_condition(query.output)
 
 
-def _rate(query: Query) -> str:
+def _describe_rate(query: Query) -> str:
     if query.rate is None:
         return ""
     events, ms = query.rate.events, query.rate.every_ms
-    span = f"{events} events" if events is not None else spell(ms or 0)
+    span = f"{events} events" if events is not None else format_duration(ms or 0)
     return f", {query.rate.kind.value} every {span}"
 
 
-def _condition(output: QueryOutput) -> str:
+def _describe_condition(output: QueryOutput) -> str:
     on = None if isinstance(output, InsertInto) else getattr(output, "on", None)
     return f" on {show(on)}" if on is not None else ""
 
@@ -219,22 +221,24 @@ def _condition(output: QueryOutput) -> str:
 
 
 def explain_text(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> str:
-    found = outline(app, notes)
+    found = build_outline(app, notes)
     lines = [f"app {found.app}"]
     heads: list[tuple[str, list[str]]] = []
     if found.stores:
         heads.append(("holds " + ", ".join(found.stores), []))
     if found.order:
         heads.append((f"order {found.order}", []))
-    heads += [(f"fragment {f.name}: {runs(f)}", _tree(f)) for f in found.fragments]
-    for place, (head, body) in enumerate(heads):
-        last = place == len(heads) - 1
+    heads += [
+        (f"fragment {f.name}: {describe_execution(f)}", _draw_fragment(f)) for f in found.fragments
+    ]
+    for index, (head, body) in enumerate(heads):
+        last = index == len(heads) - 1
         lines.append(f"{'└─' if last else '├─'} {head}")
         lines += [f"{'   ' if last else '│  '}{line}" for line in body]
     return "\n".join(lines)
 
 
-def runs(fragment: FragmentOutline) -> str:
+def describe_execution(fragment: FragmentOutline) -> str:
     if fragment.keys:
         keys = ", ".join(f"{stream} by {' and '.join(names)}" for stream, names in fragment.keys)
         return f"kernel, keyed: {keys}"
@@ -242,7 +246,7 @@ def runs(fragment: FragmentOutline) -> str:
     return f"{fragment.runs}, {tasks}" + (f": {fragment.why}" if fragment.why else "")
 
 
-def feeds(found: InputOutline) -> str:
+def describe_input(found: InputOutline) -> str:
     """What the kernel is given of an input, '' where that is all of it."""
     names = ", ".join(found.reads) or "no attribute"
     text = f" only {names}" if len(found.reads) < found.of else ""
@@ -250,10 +254,10 @@ def feeds(found: InputOutline) -> str:
     return f"{found.stream}{text}" if text else ""
 
 
-def _tree(fragment: FragmentOutline) -> list[str]:
-    lines = [f"├─ takes  {text}" for each in fragment.inputs if (text := feeds(each))]
-    for place, query in enumerate(fragment.queries):
-        last = place == len(fragment.queries) - 1
+def _draw_fragment(fragment: FragmentOutline) -> list[str]:
+    lines = [f"├─ takes  {text}" for each in fragment.inputs if (text := describe_input(each))]
+    for index, query in enumerate(fragment.queries):
+        last = index == len(fragment.queries) - 1
         lines.append(f"{'└─' if last else '├─'} {query.name}, line {query.line}")
         state = query.state + (f", grows without end: {query.grows}" if query.grows else "")
         rows = [("from", query.source), ("select", query.select), ("state", state)]
@@ -267,4 +271,4 @@ def _tree(fragment: FragmentOutline) -> list[str]:
 
 
 def explain_json(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> str:
-    return json.dumps(asdict(outline(app, notes)), indent=2)
+    return json.dumps(asdict(build_outline(app, notes)), indent=2)

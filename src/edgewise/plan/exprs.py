@@ -1,4 +1,4 @@
-"""Typed expressions. Frozen, typed at construction, no behaviour.
+"""Define typed expressions. Frozen, typed at construction, no behaviour.
 
 Null rules are SiddhiQL's: arithmetic with null is null, x/0 is null, an ordered or equal
 comparison with null is false, `!=` with null is true, `and`/`or` read null as false, `not null` is
@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from edgewise.event.types import AttrType
 
@@ -131,8 +131,9 @@ class Call:
     """A scalar function, `name` with its namespace (`str:length`).
 
     `body` computes it where an engine has no own way to; `spark` names a native expression.
-    A `clocked` body is given the event time first. Unless it `takes_null`, a null argument makes
-    the result null without asking the body.
+    A `clocked` body is given the event time first, a `typed` one the types of its arguments.
+    Unless it `takes_null`, a null argument makes the result null without asking the body, or
+    drops the event where the function `drops_null`.
     """
 
     type: AttrType
@@ -142,15 +143,38 @@ class Call:
     spark: str = ""
     clocked: bool = False
     takes_null: bool = False
+    drops_null: bool = False
+    typed: bool = False
+
+
+class AggregateBody(Protocol):
+    """What computes an aggregate: four verbs over a state that is replaced, never changed.
+
+    `eep.Aggregate` is one. Where `invertible` is false, `merge` stands in for `compensate`. A
+    value with a null in it is left out unless it `takes_null`.
+    """
+
+    invertible: bool
+    takes_null: bool
+
+    def init(self) -> Any: ...
+    def accumulate(self, state: Any, value: Any) -> Any: ...
+    def compensate(self, state: Any, value: Any) -> Any: ...
+    def merge(self, earlier: Any, later: Any) -> Any: ...
+    def emit(self, state: Any) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Agg:
-    """An aggregator: current rows add, expired rows subtract, a reset clears."""
+    """An aggregate: current rows add, expired rows subtract, a reset clears.
+
+    `body` computes one that is the user's own; those of the language are known by name.
+    """
 
     type: AttrType
     name: str
     args: tuple[Expr, ...]
+    body: AggregateBody | None = field(default=None, repr=False, compare=False)
 
 
 Expr: TypeAlias = (
@@ -208,7 +232,7 @@ def conjuncts(expr: Expr) -> list[Expr]:
     return found
 
 
-def balanced(join: type[And | Or], terms: list[Expr]) -> Expr:
+def build_balanced(join: type[And | Or], terms: list[Expr]) -> Expr:
     """A tree of logarithmic depth: order of evaluation is kept, nesting is not."""
     while len(terms) > 1:
         pairs: list[Expr] = [join(a, b) for a, b in zip(terms[::2], terms[1::2], strict=False)]

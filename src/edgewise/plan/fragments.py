@@ -1,4 +1,4 @@
-"""A fragment is a part of a plan that runs in one place, keyed or not."""
+"""Define a fragment: the part of a plan that runs in one kernel, keyed or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query reads: one stream, two joined, or a pattern of states.
+"""Define what a query reads: one stream, two joined, or a pattern of states.
 
 Names of streams carry their prefix: `S`, `#S` (inner to a partition), `!S` (faults of S).
 """
@@ -24,13 +24,15 @@ class Filter:
 class StreamCall:
     """A stream function, such as `pol2Cart`, that appends attributes to each event.
 
-    A `procedure` is one of the user's own, with state; then there are no arguments.
+    A `procedure` is one of the user's own, with state; then there are no arguments. An `operator`
+    is a stream processor: it keeps state, and may give several rows, none, or some later.
     """
 
     name: str
     args: tuple[Expr, ...]
     adds: tuple[Attribute, ...] = ()
     procedure: Procedure | None = field(default=None, repr=False)
+    operator: bool = False
 
 
 Handler: TypeAlias = Filter | StreamCall

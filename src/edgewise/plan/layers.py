@@ -1,4 +1,4 @@
-"""Boxes and arrows in columns: where the parts of a picture stand.
+"""Lay out boxes and arrows in columns, for the picture of a plan.
 
 A box stands right of everything that points at it. An arrow over several columns gets a place in
 each of them, so that it runs between the boxes and not through them. Boxes of a column stand in
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 SWEEPS = 4
-PASS = 10  # height of the place that an arrow takes in a column it passes
+ARROW_HEIGHT = 10  # height of the place that an arrow takes in a column it passes
 
 
 @dataclass(slots=True)
@@ -21,7 +21,7 @@ class Box:
 
     key: str
     width: int = 0
-    height: int = PASS
+    height: int = ARROW_HEIGHT
     rank: int = 0
     x: int = 0
     y: int = 0
@@ -47,11 +47,11 @@ class Layers:
     bottom: int = 0
 
 
-def layered(boxes: Iterable[Box], arrows: Iterable[tuple[str, str]]) -> Layers:
+def build_layers(boxes: Iterable[Box], arrows: Iterable[tuple[str, str]]) -> Layers:
     """Boxes with their columns, arrows with their ways; nothing has a place yet."""
     found = Layers({box.key: box for box in boxes})
     pairs = list(dict.fromkeys(arrows))
-    _rank(found.boxes, pairs)
+    _assign_ranks(found.boxes, pairs)
     for source, target in pairs:
         first, last = found.boxes[source], found.boxes[target]
         route = [first]
@@ -63,7 +63,7 @@ def layered(boxes: Iterable[Box], arrows: Iterable[tuple[str, str]]) -> Layers:
     return found
 
 
-def _rank(boxes: Mapping[str, Box], arrows: list[tuple[str, str]]) -> None:
+def _assign_ranks(boxes: Mapping[str, Box], arrows: list[tuple[str, str]]) -> None:
     """Longest way from the left; a ring stops growing after as many rounds as there are boxes."""
     for _ in range(len(boxes)):
         moved = False
@@ -75,9 +75,9 @@ def _rank(boxes: Mapping[str, Box], arrows: list[tuple[str, str]]) -> None:
             return
 
 
-def place(layers: Layers, left: int, top: int, gaps: Gaps) -> None:
+def position_boxes(layers: Layers, left: int, top: int, gaps: Gaps) -> None:
     """Columns from the left, each centred; sets where the picture ends."""
-    columns = _columns(layers)
+    columns = _arrange_columns(layers)
     heights = {r: sum(b.height + gaps.y for b in c) - gaps.y for r, c in columns.items()}
     tallest = max(heights.values(), default=0)
     x = left
@@ -92,7 +92,7 @@ def place(layers: Layers, left: int, top: int, gaps: Gaps) -> None:
     layers.right, layers.bottom = x - gaps.x, top + tallest
 
 
-def _columns(layers: Layers) -> dict[int, list[Box]]:
+def _arrange_columns(layers: Layers) -> dict[int, list[Box]]:
     columns: dict[int, list[Box]] = {}
     for box in layers.boxes.values():
         columns.setdefault(box.rank, []).append(box)
@@ -105,11 +105,13 @@ def _columns(layers: Layers) -> dict[int, list[Box]]:
     for sweep in range(SWEEPS):
         ranks = sorted(columns, reverse=bool(sweep % 2))
         for rank in ranks:
-            _arrange(columns, rank, after if sweep % 2 else before)
+            _sort_column(columns, rank, after if sweep % 2 else before)
     return columns
 
 
-def _arrange(columns: dict[int, list[Box]], rank: int, beside: Mapping[str, list[str]]) -> None:
+def _sort_column(
+    columns: dict[int, list[Box]], rank: int, beside: Mapping[str, list[str]]
+) -> None:
     """A column in the order of the mean place of its neighbours; without any it stays."""
     places = {
         box.key: at / len(column) for column in columns.values() for at, box in enumerate(column)

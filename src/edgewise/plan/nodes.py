@@ -1,4 +1,4 @@
-"""The typed logical plan of an app. Frozen, schema derived, no behaviour.
+"""Define the typed logical plan of an app. Frozen, schema derived, no behaviour.
 
 An app is streams and queries. A query is an input (a stream, a join or a pattern), a selection,
 and an output. Order is meaning: queries on one stream run in this order, depth first, each event

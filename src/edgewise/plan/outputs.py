@@ -1,4 +1,4 @@
-"""What a query does with its rows.
+"""Define what a query does with its rows.
 
 In the conditions and assignments of table outputs, columns of the table are fields of the slot
 named as the table, and attributes of the query's own rows are `OutField`s.

@@ -1,4 +1,4 @@
-"""A plan as a picture: streams and queries from left to right, fragments as the ground they share.
+"""Draw a plan as SVG: streams and queries from left to right, fragments as shared background.
 
 Streams and stores are pills, queries are cards: what they read and select, then what they keep,
 then how they answer when they are fed again. Where everything stands is for `layers` to say.
@@ -15,11 +15,11 @@ from edgewise.plan.explain import (
     FragmentOutline,
     Outline,
     QueryOutline,
-    feeds,
-    outline,
-    runs,
+    build_outline,
+    describe_execution,
+    describe_input,
 )
-from edgewise.plan.layers import Box, Gaps, Layers, layered, place
+from edgewise.plan.layers import Box, Gaps, Layers, build_layers, position_boxes
 from edgewise.plan.nodes import App
 
 CARD_WIDTH, PILL_WIDTH, PILL_HEIGHT = 364, 190, 36
@@ -89,57 +89,57 @@ class Line:
 
 def explain_svg(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> str:
     """The picture of a plan, as one SVG document; `notes` adds lines to queries by name."""
-    found = outline(app, notes)
+    found = build_outline(app, notes)
     parts: list[str] = []
     top, width = MARGIN + HEAD, WIDTH_MIN
     for fragment in found.fragments:
-        head = _head(fragment)
-        drawn = _layers(fragment)
-        place(drawn, MARGIN + PADDING, top + PADDING + LABEL * len(head), GAPS)
+        head = _draw_head(fragment)
+        drawn = _lay_out(fragment)
+        position_boxes(drawn, MARGIN + PADDING, top + PADDING + LABEL * len(head), GAPS)
         right = max(drawn.right, MARGIN + PADDING + max(len(text) * 7 for _, text in head))
         width = max(width, right + PADDING + MARGIN)
-        parts += _ground(fragment, head, top, right, drawn.bottom)
-        parts += [_edge(route) for route in drawn.routes]
+        parts += _draw_ground(fragment, head, top, right, drawn.bottom)
+        parts += [_draw_edge(route) for route in drawn.routes]
         for query in fragment.queries:
-            parts += _card(drawn.boxes[f"q:{query.name}"], query)
-        for name in _streams(fragment):
-            parts += _pill(drawn.boxes[f"s:{name}"], name, _kind(found, name))
+            parts += _draw_card(drawn.boxes[f"q:{query.name}"], query)
+        for name in _list_streams(fragment):
+            parts += _draw_pill(drawn.boxes[f"s:{name}"], name, _stream_kind(found, name))
         top = drawn.bottom + 2 * PADDING + GAPS.y
-    return _document(found, parts, width, top - GAPS.y + MARGIN)
+    return _draw_document(found, parts, width, top - GAPS.y + MARGIN)
 
 
-def _head(fragment: FragmentOutline) -> list[tuple[str, str]]:
+def _draw_head(fragment: FragmentOutline) -> list[tuple[str, str]]:
     """What stands above a fragment: how it runs, and what of its inputs reaches it."""
-    found = [("label", _cut(runs(fragment), LABEL_MAX))]
+    found = [("label", _truncate(describe_execution(fragment), LABEL_MAX))]
     found += [
-        ("aside", _cut(f"takes {text}", LABEL_MAX))
+        ("aside", _truncate(f"takes {text}", LABEL_MAX))
         for each in fragment.inputs
-        if (text := feeds(each))
+        if (text := describe_input(each))
     ]
     return found
 
 
-def _streams(fragment: FragmentOutline) -> list[str]:
+def _list_streams(fragment: FragmentOutline) -> list[str]:
     names = [n for q in fragment.queries for n in (*q.reads, q.writes) if n]
     if not fragment.queries:  # a store alone, fed by its inputs
         names = [*(each.stream for each in fragment.inputs), fragment.name]
     return list(dict.fromkeys(names))
 
 
-def _layers(fragment: FragmentOutline) -> Layers:
-    boxes = [Box(f"s:{name}", PILL_WIDTH, PILL_HEIGHT) for name in _streams(fragment)]
+def _lay_out(fragment: FragmentOutline) -> Layers:
+    boxes = [Box(f"s:{name}", PILL_WIDTH, PILL_HEIGHT) for name in _list_streams(fragment)]
     arrows: list[tuple[str, str]] = []
     if not fragment.queries:
         arrows = [(f"s:{each.stream}", f"s:{fragment.name}") for each in fragment.inputs]
     for query in fragment.queries:
-        boxes.append(Box(f"q:{query.name}", CARD_WIDTH, _height(_lines(query))))
+        boxes.append(Box(f"q:{query.name}", CARD_WIDTH, _card_height(_list_lines(query))))
         arrows += [(f"s:{stream}", f"q:{query.name}") for stream in query.reads]
         if query.writes:
             arrows.append((f"q:{query.name}", f"s:{query.writes}"))
-    return layered(boxes, arrows)
+    return build_layers(boxes, arrows)
 
 
-def _kind(found: Outline, name: str) -> str:
+def _stream_kind(found: Outline, name: str) -> str:
     if any(store.endswith(f" {name}") for store in found.stores):
         return "store"
     if name in found.inputs:
@@ -151,54 +151,56 @@ def _kind(found: Outline, name: str) -> str:
 # Cards.
 
 
-def _lines(query: QueryOutline) -> list[Line]:
-    found = [Line("name", _cut(query.name, TEXT_MAX - 10))]
+def _list_lines(query: QueryOutline) -> list[Line]:
+    found = [Line("name", _truncate(query.name, TEXT_MAX - 10))]
     for text in (f"from {query.source}", f"select {query.select}"):
-        found += [Line("clause", line) for line in _wrap(text)]
+        found += [Line("clause", line) for line in _wrap_text(text)]
     kept = "keeps nothing" if query.state == "none" else f"keeps {query.state}"
     dot = "grows" if query.grows else "empty" if query.state == "none" else "held"
-    facts = [Line("fact", line) for line in _wrap(kept, FACT_MAX)]
+    facts = [Line("fact", line) for line in _wrap_text(kept, FACT_MAX)]
     facts[0] = Line("fact", facts[0].text, dot, rule=True)
     if query.grows:
-        facts += [Line("grows", line) for line in _wrap(f"without end: {query.grows}", FACT_MAX)]
+        facts += [
+            Line("grows", line) for line in _wrap_text(f"without end: {query.grows}", FACT_MAX)
+        ]
     for note in query.notes:
-        facts += [Line("fact", line) for line in _wrap(note, FACT_MAX)]
+        facts += [Line("fact", line) for line in _wrap_text(note, FACT_MAX)]
     return found + facts
 
 
-def _height(lines: list[Line]) -> int:
+def _card_height(lines: list[Line]) -> int:
     return 2 * PADDING - 4 + LINE * len(lines) + 8 * sum(line.rule for line in lines)
 
 
-def _wrap(text: str, limit: int = TEXT_MAX) -> list[str]:
+def _wrap_text(text: str, limit: int = TEXT_MAX) -> list[str]:
     """Lines of at most `limit` characters, broken at spaces, cut after LINES_MAX."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) + 1 > limit:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
-    lines = [_cut(line, limit) for line in lines]
+    lines = [_truncate(line, limit) for line in lines]
     if len(lines) > LINES_MAX:
         lines = [*lines[: LINES_MAX - 1], lines[LINES_MAX - 1][: limit - 2] + " …"]
     return [line for line in lines if line]
 
 
-def _cut(text: str, limit: int) -> str:
+def _truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _card(box: Box, query: QueryOutline) -> list[str]:
-    parts = [f'<rect class="card" {_area(box.x, box.y, box.width, box.height, 12)}/>']
+def _draw_card(box: Box, query: QueryOutline) -> list[str]:
+    parts = [f'<rect class="card" {_fragment_area(box.x, box.y, box.width, box.height, 12)}/>']
     y, left, right = box.y + PADDING + 10, box.x + PADDING, box.x + box.width - PADDING
-    parts.append(_text("line", right, y, f"line {query.line}"))
-    for line in _lines(query):
+    parts.append(_draw_text("line", right, y, f"line {query.line}"))
+    for line in _list_lines(query):
         if line.rule:
             parts.append(f'<path class="rule" d="M{left},{y - 6} H{right}"/>')
             y += 8
         indent = 14 if line.style in {"fact", "grows"} else 0
         if line.dot:
             parts.append(f'<circle class="dot {line.dot}" cx="{left + 4}" cy="{y - 4}" r="4"/>')
-        parts.append(_text(line.style, left + indent, y, line.text))
+        parts.append(_draw_text(line.style, left + indent, y, line.text))
         y += LINE
     return parts
 
@@ -206,18 +208,18 @@ def _card(box: Box, query: QueryOutline) -> list[str]:
 # The rest of the picture.
 
 
-def _ground(
+def _draw_ground(
     fragment: FragmentOutline, head: list[tuple[str, str]], top: int, right: int, bottom: int
 ) -> list[str]:
     kind = "native" if fragment.runs == "native" else fragment.tasks
     width, height = right - MARGIN + PADDING, bottom - top + PADDING
-    parts = [f'<rect class="ground {kind}" {_area(MARGIN, top, width, height, 18)}/>']
+    parts = [f'<rect class="ground {kind}" {_fragment_area(MARGIN, top, width, height, 18)}/>']
     for row, (style, text) in enumerate(head):
-        parts.append(_text(style, MARGIN + PADDING, top + 26 + LABEL * row, text))
+        parts.append(_draw_text(style, MARGIN + PADDING, top + 26 + LABEL * row, text))
     return parts
 
 
-def _edge(route: list[Box]) -> str:
+def _draw_edge(route: list[Box]) -> str:
     """One curve, level where it meets a box and straight through the columns between."""
     x, y = route[0].x + route[0].width, route[0].middle
     path = f"M{x},{y}"
@@ -230,36 +232,39 @@ def _edge(route: list[Box]) -> str:
     return f'<path class="edge" d="{path}" marker-end="url(#arrow)"/>'
 
 
-def _pill(box: Box, name: str, kind: str) -> list[str]:
+def _draw_pill(box: Box, name: str, kind: str) -> list[str]:
     radius = 8 if kind == "store" else box.height // 2
-    area = _area(box.x, box.y, box.width, box.height, radius)
+    area = _fragment_area(box.x, box.y, box.width, box.height, radius)
     title = f"<title>{escape(name)}</title>"
     middle = box.x + box.width // 2
     return [
         f'<rect class="pill {kind}" {area}>{title}</rect>',
-        _text(f"pilltext {kind}", middle, box.middle + 5, _cut(name, NAME_MAX)),
+        _draw_text(f"pilltext {kind}", middle, box.middle + 5, _truncate(name, NAME_MAX)),
     ]
 
 
-def _area(x: int, y: int, width: int, height: int, radius: int) -> str:
+def _fragment_area(x: int, y: int, width: int, height: int, radius: int) -> str:
     return f'x="{x}" y="{y}" width="{width}" height="{height}" rx="{radius}"'
 
 
-def _text(style: str, x: int, y: int, text: str) -> str:
+def _draw_text(style: str, x: int, y: int, text: str) -> str:
     return f'<text class="{style}" x="{x}" y="{y}">{escape(text)}</text>'
 
 
-def _legend(width: int) -> list[str]:
+def _draw_legend(width: int) -> list[str]:
     parts: list[str] = []
     x = width - MARGIN - LEGEND_STEP * len(LEGEND) - 10
     for style, text in LEGEND:
-        shape = _area(x, MARGIN + 54, 26, 14, 4 if "ground" in style else 7)
-        parts += [f'<rect class="{style}" {shape}/>', _text("aside", x + 34, MARGIN + 65, text)]
+        shape = _fragment_area(x, MARGIN + 54, 26, 14, 4 if "ground" in style else 7)
+        parts += [
+            f'<rect class="{style}" {shape}/>',
+            _draw_text("aside", x + 34, MARGIN + 65, text),
+        ]
         x += LEGEND_STEP
     return parts
 
 
-def _document(found: Outline, parts: list[str], width: int, height: int) -> str:
+def _draw_document(found: Outline, parts: list[str], width: int, height: int) -> str:
     width = max(width, 2 * MARGIN + LEGEND_STEP * len(LEGEND))
     counted = (("input", found.inputs), ("output", found.outputs), ("fragment", found.fragments))
     under = ", ".join(f"{len(each)} {word}{'s' * (len(each) != 1)}" for word, each in counted)
@@ -271,9 +276,9 @@ def _document(found: Outline, parts: list[str], width: int, height: int) -> str:
             f"<title>{escape(found.app)}</title>",
             f"<style>{STYLE}</style>",
             ARROW,
-            _text("title", MARGIN, MARGIN + 22, found.app),
-            _text("under", MARGIN, MARGIN + 46, _cut(under, LABEL_MAX)),
-            *_legend(width),
+            _draw_text("title", MARGIN, MARGIN + 22, found.app),
+            _draw_text("under", MARGIN, MARGIN + 46, _truncate(under, LABEL_MAX)),
+            *_draw_legend(width),
             *parts,
             "</svg>",
         ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # name and body stay; only `_compiled` is set later
 class Script:
     """`body` is Python; its arguments are in the list `data`. Compiled when first called."""
 

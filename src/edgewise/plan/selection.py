@@ -1,4 +1,4 @@
-"""The select list and what shapes it: group by, having, order by, limit, offset."""
+"""Define the select list: group by, having, order by, limit, offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an app holds beside streams: tables, named windows, aggregations, triggers, functions."""
+"""Define what an app holds beside streams: tables, named windows, aggregations, triggers."""
 
 from __future__ import annotations
 

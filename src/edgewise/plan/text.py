@@ -1,9 +1,9 @@
-"""Plan expressions and inputs as people write them, for `explain` and for messages."""
+"""Write plan expressions and inputs as SiddhiQL, for `explain` and for messages."""
 
 from __future__ import annotations
 
 from edgewise.event.types import AttrType
-from edgewise.plan.durations import spell
+from edgewise.plan.durations import format_duration
 from edgewise.plan.exprs import (
     Agg,
     And,
@@ -57,21 +57,24 @@ def show(expr: Expr, own: str = "") -> str:
 def _show(expr: Expr, own: str) -> tuple[str, int]:
     match expr:
         case Const():
-            return _constant(expr), ATOM
+            return _show_constant(expr), ATOM
         case Field():
-            return _field(expr, own), ATOM
+            return _show_field(expr, own), ATOM
         case OutField():
             return expr.name, ATOM
         case Arith() | Compare():
             level = LEVELS[expr.op]
-            left, right = _at(expr.left, level, own), _at(expr.right, level + 1, own)
+            left, right = (
+                _show_operand(expr.left, level, own),
+                _show_operand(expr.right, level + 1, own),
+            )
             return f"{left} {expr.op} {right}", level
         case And() | Or() | Not() | InTable():
             return _show_logic(expr, own)
         case IsNull():
-            return f"{_at(expr.operand, ATOM, own)} is null", NOT
+            return f"{_show_operand(expr.operand, ATOM, own)} is null", NOT
         case SlotIsNull():
-            return f"{expr.slot}{_index(expr.index)} is null", NOT
+            return f"{expr.slot}{_show_index(expr.index)} is null", NOT
         case SlotTime():
             return f"eventTimestamp({expr.slot})", ATOM
         case Call() | Agg():
@@ -81,21 +84,27 @@ def _show(expr: Expr, own: str) -> tuple[str, int]:
 def _show_logic(expr: And | Or | Not | InTable, own: str) -> tuple[str, int]:
     match expr:
         case And():
-            return f"{_at(expr.left, AND, own)} and {_at(expr.right, AND, own)}", AND
+            return (
+                f"{_show_operand(expr.left, AND, own)} and {_show_operand(expr.right, AND, own)}",
+                AND,
+            )
         case Or():
-            return f"{_at(expr.left, OR, own)} or {_at(expr.right, OR, own)}", OR
+            return (
+                f"{_show_operand(expr.left, OR, own)} or {_show_operand(expr.right, OR, own)}",
+                OR,
+            )
         case Not():
-            return f"not {_at(expr.operand, NOT, own)}", NOT
+            return f"not {_show_operand(expr.operand, NOT, own)}", NOT
         case InTable():
-            return f"{_at(expr.condition, EQUALITY, own)} in {expr.table}", IN
+            return f"{_show_operand(expr.condition, EQUALITY, own)} in {expr.table}", IN
 
 
-def _at(expr: Expr, level: int, own: str) -> str:
+def _show_operand(expr: Expr, level: int, own: str) -> str:
     text, found = _show(expr, own)
     return text if found >= level else f"({text})"
 
 
-def _constant(const: Const) -> str:
+def _show_constant(const: Const) -> str:
     if const.type is AttrType.STRING:
         return f"'{const.value}'"
     if const.type is AttrType.BOOL:
@@ -103,13 +112,13 @@ def _constant(const: Const) -> str:
     return f"{const.value}{SUFFIXES.get(const.type, '')}"
 
 
-def _field(field: Field, own: str) -> str:
+def _show_field(field: Field, own: str) -> str:
     if field.slot == own and field.index is None:
         return field.name
-    return f"{field.slot}{_index(field.index)}.{field.name}"
+    return f"{field.slot}{_show_index(field.index)}.{field.name}"
 
 
-def _index(index: int | None) -> str:
+def _show_index(index: int | None) -> str:
     if index is None:
         return ""
     if index >= 0:
@@ -120,32 +129,32 @@ def _index(index: int | None) -> str:
 def show_input(query_input: QueryInput) -> str:
     match query_input:
         case StreamInput():
-            return _stream(query_input)
+            return _show_stream(query_input)
         case JoinInput():
             kind = query_input.kind.value
             word = "join" if kind == "inner" else f"{kind} outer join"
-            sides = [_side(s.input) for s in (query_input.left, query_input.right)]
+            sides = [_show_side(s.input) for s in (query_input.left, query_input.right)]
             on = f" on {show(query_input.on)}" if query_input.on is not None else ""
             return f"{sides[0]} {word} {sides[1]}{on}"
         case StateInput():
             separator = " -> " if query_input.kind is StateKind.PATTERN else ", "
             within = query_input.within_ms
-            end = f" within {spell(within)}" if within is not None else ""
-            return _state(query_input.state, separator) + end
+            end = f" within {format_duration(within)}" if within is not None else ""
+            return _show_state(query_input.state, separator) + end
 
 
-def _stream(source: StreamInput) -> str:
-    before = _handlers(source.before, source.slot)
-    window = _window(source.window, source.slot) if source.window else ""
-    return f"{source.stream}{before}{window}{_handlers(source.after, source.slot)}"
+def _show_stream(source: StreamInput) -> str:
+    before = _show_handlers(source.before, source.slot)
+    window = _show_window(source.window, source.slot) if source.window else ""
+    return f"{source.stream}{before}{window}{_show_handlers(source.after, source.slot)}"
 
 
-def _side(source: StreamInput) -> str:
+def _show_side(source: StreamInput) -> str:
     alias = f" as {source.slot}" if source.slot != source.stream else ""
-    return _stream(source) + alias
+    return _show_stream(source) + alias
 
 
-def _handlers(handlers: tuple[Handler, ...], slot: str) -> str:
+def _show_handlers(handlers: tuple[Handler, ...], slot: str) -> str:
     return "".join(
         f"[{show(h.condition, slot)}]"
         if isinstance(h, Filter)
@@ -154,30 +163,35 @@ def _handlers(handlers: tuple[Handler, ...], slot: str) -> str:
     )
 
 
-def _window(window: Window, slot: str) -> str:
+def _show_window(window: Window, slot: str) -> str:
     args = [
-        spell(a.value) if isinstance(a, Const) and a.type is AttrType.LONG else show(a, slot)
+        format_duration(a.value)
+        if isinstance(a, Const) and a.type is AttrType.LONG
+        else show(a, slot)
         for a in window.args
     ]
     return f"#window.{window.name}({', '.join(args)})"
 
 
-def _state(state: State, separator: str) -> str:
+def _show_state(state: State, separator: str) -> str:
     match state:
         case StreamState():
             ref = "" if state.slot.startswith("@") else f"{state.slot}="
-            return f"{ref}{state.stream}{_handlers(state.handlers, state.slot)}"
+            return f"{ref}{state.stream}{_show_handlers(state.handlers, state.slot)}"
         case CountState():
             most = "" if state.most is None else state.most
             count = f"{state.least}" if state.least == state.most else f"{state.least}:{most}"
-            return f"{_state(state.state, separator)}<{count}>"
+            return f"{_show_state(state.state, separator)}<{count}>"
         case AbsentState():
-            waiting = f" for {spell(state.waiting_ms)}" if state.waiting_ms is not None else ""
-            return f"not {state.stream}{_handlers(state.handlers, state.slot)}{waiting}"
+            waiting = (
+                f" for {format_duration(state.waiting_ms)}" if state.waiting_ms is not None else ""
+            )
+            return f"not {state.stream}{_show_handlers(state.handlers, state.slot)}{waiting}"
         case LogicalState():
-            return f"{_state(state.left, separator)} {state.op} {_state(state.right, separator)}"
+            left = _show_state(state.left, separator)
+            return f"{left} {state.op} {_show_state(state.right, separator)}"
         case EveryState():
-            inner = _state(state.state, separator)
+            inner = _show_state(state.state, separator)
             return f"every ({inner})" if isinstance(state.state, ChainState) else f"every {inner}"
         case ChainState():
-            return separator.join(_state(s, separator) for s in state.states)
+            return separator.join(_show_state(s, separator) for s in state.states)

@@ -1,4 +1,4 @@
-"""Every window and the arguments it takes: one table for the checker and both engines."""
+"""List every window and its arguments: one table for the checker and both engines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import Const, Expr, Field
-from edgewise.plan.functions import ANY, TEXT, TRUTH, WHOLE, Types
+from edgewise.plan.functions import ANY, NUMBER, SET, TEXT, TRUTH, WHOLE, Types
 
 
 class Form(enum.Enum):
@@ -89,7 +89,63 @@ def _not_negative(args: tuple[Expr, ...]) -> str:
     return ""
 
 
+UNIQUE_KEY = Param("key", ANY - SET, Form.ATTRIBUTE)
+COMPARED = Param("attribute", NUMBER | TEXT, Form.ATTRIBUTE)
+SIZE = Param("length", WHOLE)
+
 _EXTERNAL_BATCH = (STAMP, TIME, FIRST_START, Param("timeout", WHOLE), Param("replace", TRUTH))
+
+_UNIQUE = (
+    WindowSpec("unique:ever", ((UNIQUE_KEY,),), repeats=(UNIQUE_KEY,), bounded=""),
+    WindowSpec("unique:first", ((UNIQUE_KEY,),), repeats=(UNIQUE_KEY,), bounded=""),
+    WindowSpec("unique:length", ((UNIQUE_KEY, COUNT),), rule=_not_negative),
+    WindowSpec("unique:time", ((UNIQUE_KEY, TIME),), rule=_not_negative, bounded="time"),
+    *(
+        WindowSpec(f"unique:{name}", ((UNIQUE_KEY, COUNT),), rule=_not_negative, batch=True)
+        for name in ("lengthBatch", "firstLengthBatch")
+    ),
+    *(
+        WindowSpec(
+            f"unique:{name}",
+            ((UNIQUE_KEY, TIME), (UNIQUE_KEY, TIME, START)),
+            rule=_not_negative,
+            batch=True,
+            bounded="time",
+        )
+        for name in ("timeBatch", "firstTimeBatch")
+    ),
+    WindowSpec(
+        "unique:timeLengthBatch",
+        ((UNIQUE_KEY, TIME, COUNT), (UNIQUE_KEY, TIME, START, COUNT)),
+        rule=_not_negative,
+        batch=True,
+    ),
+    WindowSpec(
+        "unique:externalTimeBatch",
+        tuple((UNIQUE_KEY, *_EXTERNAL_BATCH[:n]) for n in range(2, 6)),
+        batch=True,
+        bounded="time",
+    ),
+)
+
+_EXTREME = tuple(
+    spec
+    for by in ("max", "min")
+    for spec in (
+        WindowSpec(f"extrema:{by}ByLength", ((COMPARED, SIZE),), rule=_not_negative),
+        WindowSpec(
+            f"extrema:{by}ByLengthBatch", ((COMPARED, COUNT),), rule=_not_negative, batch=True
+        ),
+        WindowSpec(f"extrema:{by}byTime", ((COMPARED, TIME),), rule=_not_negative, bounded="time"),
+        WindowSpec(
+            f"extrema:{by}byTimeBatch",
+            ((COMPARED, TIME), (COMPARED, TIME, START)),
+            rule=_not_negative,
+            batch=True,
+            bounded="time",
+        ),
+    )
+)
 
 WINDOWS = {
     spec.name.lower(): spec
@@ -146,5 +202,7 @@ WINDOWS = {
             batch=True,
             bounded="",
         ),
+        *_UNIQUE,
+        *_EXTREME,
     )
 }

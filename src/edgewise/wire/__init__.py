@@ -1,1 +1,1 @@
-"""The client protocol, sans-I/O, both sides. SPEC.md is the law."""
+"""Define the client protocol for both sides, without I/O; SPEC.md specifies it."""

@@ -1,4 +1,7 @@
-"""Frames to bytes and back. A decoder is strict: one whole frame that its side may send."""
+"""Encode and decode frames. A decoder is strict: one whole frame that its side may send.
+
+Server and client share it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import msgspec
 
 from edgewise.errors import ProtocolError
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.frames import Frame, FromClient, FromServer
 
 FRAME_BYTES_MAX = 1024 * 1024
@@ -32,7 +35,7 @@ def decode_from_client(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromCli
     try:
         return _from_client(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(Code.BAD_FRAME, f"not a client frame: {error}") from error
+        raise ProtocolError(ProtocolCode.BAD_FRAME, f"not a client frame: {error}") from error
 
 
 def decode_from_server(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromServer:
@@ -41,10 +44,10 @@ def decode_from_server(data: bytes, bytes_max: int = FRAME_BYTES_MAX) -> FromSer
     try:
         return _from_server(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(Code.BAD_FRAME, f"not a server frame: {error}") from error
+        raise ProtocolError(ProtocolCode.BAD_FRAME, f"not a server frame: {error}") from error
 
 
 def _too_large(data: bytes, bytes_max: int) -> ProtocolError:
     return ProtocolError(
-        Code.FRAME_TOO_LARGE, f"a frame of {len(data)} bytes; the limit is {bytes_max}"
+        ProtocolCode.FRAME_TOO_LARGE, f"a frame of {len(data)} bytes; the limit is {bytes_max}"
     )

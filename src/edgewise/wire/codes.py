@@ -1,4 +1,4 @@
-"""Every code a session can end with or an answer can carry; the range alone decides about retry.
+"""Number the reasons a session ends or a request fails; the range alone decides about retry.
 
 | range       | carried by | the client                                              |
 |-------------|------------|---------------------------------------------------------|
@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 
 
-class Code(enum.IntEnum):
+class ProtocolCode(enum.IntEnum):
     """Numbers are the protocol, names are ours."""
 
     SHUTDOWN = 3000
@@ -48,36 +48,36 @@ class Code(enum.IntEnum):
     DUPLICATE_ID = 4507
 
 
-MEANING: dict[Code, str] = {
-    Code.SHUTDOWN: "the server goes away",
-    Code.OVERLOADED: "the server takes no new sessions now",
-    Code.IDLE: "nothing was heard from the client for too long",
-    Code.HANDSHAKE_TIMEOUT: "no HELLO arrived in time",
-    Code.UNREADABLE: "the client asks for answers but does not read them",
-    Code.TOKEN_EXPIRED: "the token ran out; connect with a new one",
-    Code.LOST: "the transport broke (never sent, only reported by clients)",
-    Code.BAD_FRAME: "bytes that are no frame, or a frame that is not allowed here",
-    Code.FRAME_TOO_LARGE: "a frame above the limit in WELCOME",
-    Code.HELLO_EXPECTED: "the first frame must be HELLO",
-    Code.VERSION_UNKNOWN: "a protocol version the server does not speak",
-    Code.UNAUTHENTICATED: "no token, or one that does not verify",
-    Code.TOO_MANY_SESSIONS: "this principal has all the sessions it may have",
-    Code.DONE: "the client said goodbye",
-    Code.BUSY: "the server cannot do this now",
-    Code.QUEUE_FULL: "the queue of a topic that may not be conflated is full",
-    Code.NO_ANSWER: "nobody answered the request in time",
-    Code.BAD_SELECTOR: "a selector that does not parse",
-    Code.BAD_PATH: "a path that does not parse",
-    Code.FORBIDDEN: "the principal may not do this with this path",
-    Code.TOO_MANY_SUBSCRIPTIONS: "the session has all the subscriptions it may have",
-    Code.TOO_MANY_TOPICS: "the selection or the tree has all the topics it may have",
-    Code.NOT_FOUND: "no such topic, subscription or request handler",
-    Code.BAD_VALUE: "a value that this topic does not take",
-    Code.DUPLICATE_ID: "an id that is still in use",
+MEANING: dict[ProtocolCode, str] = {
+    ProtocolCode.SHUTDOWN: "the server goes away",
+    ProtocolCode.OVERLOADED: "the server takes no new sessions now",
+    ProtocolCode.IDLE: "nothing was heard from the client for too long",
+    ProtocolCode.HANDSHAKE_TIMEOUT: "no HELLO arrived in time",
+    ProtocolCode.UNREADABLE: "the client asks for answers but does not read them",
+    ProtocolCode.TOKEN_EXPIRED: "the token ran out; connect with a new one",
+    ProtocolCode.LOST: "the transport broke (never sent, only reported by clients)",
+    ProtocolCode.BAD_FRAME: "bytes that are no frame, or a frame that is not allowed here",
+    ProtocolCode.FRAME_TOO_LARGE: "a frame above the limit in WELCOME",
+    ProtocolCode.HELLO_EXPECTED: "the first frame must be HELLO",
+    ProtocolCode.VERSION_UNKNOWN: "a protocol version the server does not speak",
+    ProtocolCode.UNAUTHENTICATED: "no token, or one that does not verify",
+    ProtocolCode.TOO_MANY_SESSIONS: "this principal has all the sessions it may have",
+    ProtocolCode.DONE: "the client said goodbye",
+    ProtocolCode.BUSY: "the server cannot do this now",
+    ProtocolCode.QUEUE_FULL: "the queue of a topic that may not be conflated is full",
+    ProtocolCode.NO_ANSWER: "nobody answered the request in time",
+    ProtocolCode.BAD_SELECTOR: "a selector that does not parse",
+    ProtocolCode.BAD_PATH: "a path that does not parse",
+    ProtocolCode.FORBIDDEN: "the principal may not do this with this path",
+    ProtocolCode.TOO_MANY_SUBSCRIPTIONS: "the session has all the subscriptions it may have",
+    ProtocolCode.TOO_MANY_TOPICS: "the selection or the tree has all the topics it may have",
+    ProtocolCode.NOT_FOUND: "no such topic, subscription or request handler",
+    ProtocolCode.BAD_VALUE: "a value that this topic does not take",
+    ProtocolCode.DUPLICATE_ID: "an id that is still in use",
 }
 
 
-def retry(code: int) -> bool:
+def may_retry(code: int) -> bool:
     """Whether a client whose session was closed with `code` should connect again.
 
     Anything outside the table (a proxy's close, a lost network) is worth another try.

@@ -1,4 +1,4 @@
-"""Differences between two values of a topic, and how to apply them.
+"""Compute and apply the difference between two values of a topic.
 
     record   [set, removed]           set: changed fields; removed: names (left out when empty)
     table    [rows, removed, patched] rows: whole rows by key; patched: record differences by key

@@ -1,4 +1,4 @@
-"""The frames, as types. SPEC.md explains them; the field order here is the order on the wire.
+"""Define the frames as types. SPEC.md explains them; fields are in the order of the wire.
 
 A frame is one MessagePack array whose first element is its number. Unknown trailing elements and
 unknown map keys are ignored, so both sides may grow.
@@ -33,7 +33,7 @@ class How(enum.IntEnum):
     GAP = 4  # the current state after a pause; exact updates between are lost
 
 
-class Gone(enum.IntEnum):
+class RemoveReason(enum.IntEnum):
     """Why a topic left a session."""
 
     REMOVED = 0
@@ -111,7 +111,7 @@ class Unsubscribe(_Frame, frozen=True, tag=5):
     id: int
 
 
-class Topic(_Frame, frozen=True, tag=6):
+class TopicFrame(_Frame, frozen=True, tag=6):
     alias: int
     path: str
     kind: TopicKind = TopicKind.RECORD
@@ -151,11 +151,11 @@ class Delta(_Frame, frozen=True, tag=9):
 
 class Remove(_Frame, frozen=True, tag=10):
     alias: int
-    reason: Gone = Gone.REMOVED
+    reason: RemoveReason = RemoveReason.REMOVED
 
 
 class Stale(_Frame, frozen=True, tag=11):
-    """`since_us` is when the source fell silent; 0 says it speaks again."""
+    """`since_us` is when the value became stale; 0 says it is fresh again."""
 
     alias: int
     since_us: int
@@ -216,7 +216,7 @@ class Close(_Frame, frozen=True, tag=21):
     reason: str = ""
 
 
-class Pace(_Frame, frozen=True, tag=22):
+class BudgetFrame(_Frame, frozen=True, tag=22):
     """New budgets for the session; 0 lifts one."""
 
     bytes_per_s: int = 0
@@ -236,12 +236,12 @@ FromClient = (
     | Reply
     | Error
     | Close
-    | Pace
+    | BudgetFrame
 )
 FromServer = (
     Welcome
     | Subscribed
-    | Topic
+    | TopicFrame
     | Value
     | Next
     | Delta
@@ -256,3 +256,8 @@ FromServer = (
     | Close
 )
 Frame = FromClient | FromServer
+
+
+def frame_name(kind: type[Frame]) -> str:
+    """As SPEC.md calls it. Some types say more: `Topic` and `Budget` name other things here."""
+    return kind.__name__.removesuffix("Frame").upper()

@@ -1,30 +1,30 @@
-"""Topic paths and selectors: what is well formed, and what selects what.
+"""Parse topic paths and selectors, and decide what selects what.
 
 A path is segments joined by `/`: `fx/eur/usd`. A selector may hold `+` (exactly one segment) and,
-last, `#` (any number of segments, also none). A wildcard in the first place does not select
+last, `#` (any number of segments, also none). A wildcard as the first segment does not select
 paths that begin with `$`: the server's own topics must be asked for by name.
 """
 
 from __future__ import annotations
 
 from edgewise.errors import ProtocolError
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 
 PATH_BYTES_MAX = 1024
 SEGMENTS_MAX = 32
 
 
 def parse_path(path: str) -> tuple[str, ...]:
-    segments = _split(path, Code.BAD_PATH)
+    segments = _split(path, ProtocolCode.BAD_PATH)
     if "+" in segments or "#" in segments:
-        raise ProtocolError(Code.BAD_PATH, f"a path holds no wildcards: '{path}'")
+        raise ProtocolError(ProtocolCode.BAD_PATH, f"a path holds no wildcards: '{path}'")
     return segments
 
 
 def parse_selector(selector: str) -> tuple[str, ...]:
-    segments = _split(selector, Code.BAD_SELECTOR)
+    segments = _split(selector, ProtocolCode.BAD_SELECTOR)
     if "#" in segments[:-1]:
-        raise ProtocolError(Code.BAD_SELECTOR, f"'#' must come last: '{selector}'")
+        raise ProtocolError(ProtocolCode.BAD_SELECTOR, f"'#' must come last: '{selector}'")
     return segments
 
 
@@ -41,7 +41,7 @@ def _pairwise(selector: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return all(want in {"+", have} for want, have in zip(selector, path, strict=True))
 
 
-def _split(text: str, code: Code) -> tuple[str, ...]:
+def _split(text: str, code: ProtocolCode) -> tuple[str, ...]:
     if len(text.encode("utf-8", "surrogatepass")) > PATH_BYTES_MAX:
         raise ProtocolError(code, f"longer than {PATH_BYTES_MAX} bytes: '{text[:40]}...'")
     segments = tuple(text.split("/"))

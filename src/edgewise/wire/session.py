@@ -1,8 +1,9 @@
-"""The conversation's grammar for both sides: who may say what when. Sans-I/O, three verbs:
-`receive` bytes in, frames out; `send` a frame; `data_to_send` bytes for the transport.
+"""Check which frames may be sent when, for both sides of a session. Sans-I/O.
 
-One row of TRANSITIONS per state: the frames that may be received and the state they lead to.
-A frame without an entry is the peer's fault and ends the session with a CLOSE that says why.
+Three verbs: `receive` takes bytes and gives a frame; `send` takes a frame; `data_to_send` gives
+bytes for the transport. One row of TRANSITIONS per state: the frames that may be received and the
+state they lead to. A frame without an entry is the peer's fault and ends the session with a CLOSE
+that says why. Server sessions and clients use it.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from typing import Any, NoReturn
 
 from edgewise.errors import ProtocolError
 from edgewise.wire import codec
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.frames import (
     Ack,
+    BudgetFrame,
     Close,
     Delta,
     Error,
     Frame,
     Hello,
     Next,
-    Pace,
     Paused,
     Ping,
     Pong,
@@ -34,10 +35,11 @@ from edgewise.wire.frames import (
     Stale,
     Subscribe,
     Subscribed,
-    Topic,
+    TopicFrame,
     Unsubscribe,
     Value,
     Welcome,
+    frame_name,
 )
 
 
@@ -51,22 +53,22 @@ class State(enum.Enum):
 _CLOSED = State.CLOSED
 
 
-class Side(enum.Enum):
+class PeerSide(enum.Enum):
     CLIENT = "client"
     SERVER = "server"
 
 
 _BOTH = (Ping, Pong, Request, Reply, Error)
-_TO_SERVER = (Subscribe, Unsubscribe, Resume, Ack, Publish, Pace, *_BOTH)
-_TO_CLIENT = (Subscribed, Topic, Value, Next, Delta, Remove, Stale, Paused, *_BOTH)
+_TO_SERVER = (Subscribe, Unsubscribe, Resume, Ack, Publish, BudgetFrame, *_BOTH)
+_TO_CLIENT = (Subscribed, TopicFrame, Value, Next, Delta, Remove, Stale, Paused, *_BOTH)
 
-TRANSITIONS: Mapping[Side, Mapping[State, Mapping[Any, State]]] = {
-    Side.SERVER: {
+TRANSITIONS: Mapping[PeerSide, Mapping[State, Mapping[Any, State]]] = {
+    PeerSide.SERVER: {
         State.NEW: {Hello: State.OPEN, Close: State.CLOSED},
         State.OPEN: dict.fromkeys(_TO_SERVER, State.OPEN) | {Close: State.CLOSED},
         State.CLOSED: {},
     },
-    Side.CLIENT: {
+    PeerSide.CLIENT: {
         State.NEW: {Welcome: State.OPEN, Close: State.CLOSED},
         State.OPEN: dict.fromkeys(_TO_CLIENT, State.OPEN) | {Close: State.CLOSED},
         State.CLOSED: {},
@@ -74,16 +76,16 @@ TRANSITIONS: Mapping[Side, Mapping[State, Mapping[Any, State]]] = {
 }
 
 
-class Session:
+class SessionGrammar:
     """Frames that arrive after the end are dropped: the peer may not have heard of it yet."""
 
-    def __init__(self, side: Side, frame_bytes_max: int = codec.FRAME_BYTES_MAX) -> None:
+    def __init__(self, side: PeerSide, frame_bytes_max: int = codec.FRAME_BYTES_MAX) -> None:
         self.side = side
         self.state = State.NEW
         self.close: Close | None = None
         self._bytes_max = frame_bytes_max
         self._decode: Callable[[bytes, int], Frame] = (
-            codec.decode_from_client if side is Side.SERVER else codec.decode_from_server
+            codec.decode_from_client if side is PeerSide.SERVER else codec.decode_from_server
         )
         self._row = TRANSITIONS[side][State.NEW]
         self._out: list[bytes] = []
@@ -110,7 +112,7 @@ class Session:
             self._out.append(codec.encode(frame))
 
     def end(self, code: int, reason: str) -> None:
-        """Say goodbye; nothing can be sent after it."""
+        """Send CLOSE; nothing can be sent after it."""
         if self.state is not State.CLOSED:
             self.close = Close(int(code), reason)
             self._out.append(codec.encode(self.close))
@@ -128,8 +130,8 @@ class Session:
         self._row = TRANSITIONS[self.side][state]
 
     def _refused(self, frame: Frame) -> NoReturn:
-        early = self.side is Side.SERVER and self.state is State.NEW
+        early = self.side is PeerSide.SERVER and self.state is State.NEW
         raise ProtocolError(
-            Code.HELLO_EXPECTED if early else Code.BAD_FRAME,
-            f"{type(frame).__name__.upper()} is not allowed when {self.state.value}",
+            ProtocolCode.HELLO_EXPECTED if early else ProtocolCode.BAD_FRAME,
+            f"{frame_name(type(frame))} is not allowed when {self.state.value}",
         )

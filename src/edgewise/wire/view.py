@@ -1,7 +1,8 @@
-"""What a client knows: aliases to paths, positions, current values. Pure; both shells use it.
+"""Track what a client knows: aliases, positions, current values. Pure.
 
-`take` turns one server frame into the events a user sees. The JavaScript client has the same
-logic in `clients/js/edgewise.js`; the golden frames in `tests/golden/wire` hold both to it.
+`take` turns one server frame into the events a user sees. The JavaScript client has the same logic
+in `clients/js/edgewise.js`; the golden frames in `tests/golden/wire` hold both to it. Both Python
+clients use it.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewise.errors import ProtocolError
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.delta import apply
 from edgewise.wire.frames import (
     Delta,
     Frame,
-    Gone,
     How,
     Next,
     Paused,
     Remove,
+    RemoveReason,
     Stale,
-    Topic,
+    TopicFrame,
     TopicKind,
     Value,
 )
@@ -50,7 +51,7 @@ class Update:
 @dataclass(frozen=True, slots=True)
 class Removed:
     path: str
-    reason: Gone
+    reason: RemoveReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class View:
         return None if held is None else held.value
 
     def take(self, frame: Frame) -> Event | None:
-        if isinstance(frame, Topic):
+        if isinstance(frame, TopicFrame):
             self._learn(frame)
             return None
         if isinstance(frame, Value | Next | Delta):
@@ -132,7 +133,7 @@ class View:
             return Stopped(held.path, frame.alias, frame.code, held.epoch, held.to)
         return None
 
-    def _learn(self, frame: Topic) -> None:
+    def _learn(self, frame: TopicFrame) -> None:
         held = self._by_path.get(frame.path)
         if held is None or held.kind is not frame.kind:
             held = _Held(frame.path, frame.kind, frame.options.keep)
@@ -160,5 +161,7 @@ class View:
     def _held(self, alias: int) -> _Held:
         held = self._by_alias.get(alias)
         if held is None:
-            raise ProtocolError(Code.BAD_FRAME, f"alias {alias} was never declared by TOPIC")
+            raise ProtocolError(
+                ProtocolCode.BAD_FRAME, f"alias {alias} was never declared by TOPIC"
+            )
         return held

@@ -5,13 +5,13 @@ from http import HTTPStatus
 
 import pytest
 
+from edgewise.edge.access.auth import AccessControl
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.fanout import Fanout
-from edgewise.edge.gate import Gate
-from edgewise.edge.session import Session
-from edgewise.edge.topics import TopicTree
+from edgewise.edge.sessions.fanout import Fanout
+from edgewise.edge.sessions.session import Session
+from edgewise.edge.topics.tree import TopicTree
 from edgewise.edge.transports.connection import Connection
-from edgewise.edge.transports.http import problem
+from edgewise.edge.transports.http import problem_response
 from edgewise.edge.transports.websocket import Packer
 from edgewise.wire import codec, frames
 
@@ -53,20 +53,20 @@ class Host:
     def __init__(self, **config):
         self.config = EdgeConfig(**config)
         self.fanout = Fanout(TopicTree(10))
-        self.gate = Gate()
+        self.access = AccessControl()
         self.clock = 0
         self.pack = Packer()
 
     def now_us(self):
         return self.clock
 
-    def joined(self, _connection, _address):
+    def add_connection(self, _connection, _address):
         return ""
 
-    def asks(self, _connection, _peer, headers):
+    def check_request(self, _connection, _peer, headers):
         return "too many" if "crowd" in headers else ""
 
-    def came(self, connection):
+    def admit(self, connection):
         self.newcomer = connection
 
     def left(self, connection):
@@ -76,7 +76,7 @@ class Host:
         return Session("s", self, 0)
 
     def request(self, connection, request):
-        connection.respond(problem(HTTPStatus.NOT_FOUND, f"no {request.path}"))
+        connection.respond(problem_response(HTTPStatus.NOT_FOUND, f"no {request.path}"))
 
     def upgrade_refused(self, _headers):
         return None
@@ -87,7 +87,7 @@ class Host:
     def flush_again(self, _outbox):
         self.flush = "again"
 
-    def spoke(self, _who):
+    def record_activity(self, _who):
         pass
 
     def flush_due(self, _now_us):
@@ -129,8 +129,25 @@ def test_what_is_no_http_is_answered_and_closed():
     assert transport.closed
 
 
-def test_a_connection_that_never_speaks_is_dropped():
+@pytest.mark.parametrize("sent", [b"", b"GET /", b"POST /poll HTTP/1.1\r\nX: y\r\n"])
+def test_half_a_request_is_dropped_at_the_time_of_the_handshake(sent):
     host, connection, transport = connected()
+    for now_ms in range(0, host.config.handshake_ms, 1000):  # a byte now and then does not help
+        host.clock = now_ms * 1000
+        connection.data_received(sent if now_ms == 0 else b"a" * bool(sent))
+        connection.tick(host.clock)
+        assert not transport.closed
+    connection.tick(host.config.handshake_ms * 1000 + 1)
+    assert b"408 Request Timeout" in transport.out
+    assert transport.closed
+
+
+def test_a_connection_between_two_requests_may_idle_for_longer():
+    host, connection, transport = connected()
+    connection.data_received(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"404" in transport.out
+    connection.tick(host.config.idle_ms * 1000)
+    assert not transport.closed
     connection.tick(host.config.idle_ms * 1000 + 1)
     assert transport.closed
 
@@ -138,7 +155,7 @@ def test_a_connection_that_never_speaks_is_dropped():
 def test_nothing_is_taken_while_the_socket_is_full():
     host, connection, transport = connected()
     connection.session = Session("s", host, 0)
-    connection.session.outbox.say(b"abc")
+    connection.session.outbox.control.add(b"abc")
     connection.pause_writing()
     connection.flush(0)
     assert not transport.out

@@ -3,14 +3,19 @@ import base64
 import msgspec
 import pytest
 
+from edgewise.edge.access.auth import AccessControl
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.fanout import Fanout
-from edgewise.edge.gate import Gate
-from edgewise.edge.session import Session
-from edgewise.edge.topics import TopicTree
-from edgewise.edge.transports.emulated import FRAMES_MAX, PollCarrier, pack_events, unpack
+from edgewise.edge.sessions.fanout import Fanout
+from edgewise.edge.sessions.session import Session
+from edgewise.edge.topics.tree import Publication, TopicTree
+from edgewise.edge.transports.emulated import (
+    FRAMES_MAX,
+    PollConnection,
+    pack_events,
+    unpack_frames,
+)
 from edgewise.wire import codec, frames
-from edgewise.wire.codes import Code
+from edgewise.wire.codes import ProtocolCode
 
 SECOND = 1_000_000
 
@@ -19,7 +24,7 @@ class Place:
     def __init__(self):
         self.config = EdgeConfig()
         self.fanout = Fanout(TopicTree(10))
-        self.gate = Gate()
+        self.access = AccessControl()
 
 
 class Waiter:
@@ -32,10 +37,10 @@ class Waiter:
 
 
 def a_poll():
-    place = Place()
-    carrier = PollCarrier(place.config, 0)
-    carrier.session = Session("s", place, 0)
-    return place, carrier, Waiter()
+    host = Place()
+    carrier = PollConnection(host.config, 0)
+    carrier.session = Session("s", host, 0)
+    return host, carrier, Waiter()
 
 
 def test_events_carry_frames_in_base64():
@@ -48,14 +53,14 @@ def test_events_carry_frames_in_base64():
 
 
 def test_a_poll_answers_at_once_or_waits_for_news():
-    place, carrier, waiter = a_poll()
+    host, carrier, waiter = a_poll()
     hello, subscribe = frames.Hello(1), frames.Subscribe(1, "a")
     carrier.poll(waiter, [codec.encode(hello), codec.encode(subscribe)], 0)
     assert [type(f).__name__ for f in waiter.answers[0]] == ["Welcome", "Subscribed"]
     carrier.poll(waiter, [], SECOND)
     assert len(waiter.answers) == 1
     for v in range(3):
-        place.fanout.publish("a", {"v": v}, now_us=0, offset=v, at_us=v)
+        host.fanout.publish(Publication("a", {"v": v}, v, v), 0)
     carrier.flush(SECOND)
     assert [f.value for f in waiter.answers[1] if isinstance(f, frames.Value)] == [{"v": 2}]
     carrier.flush(SECOND)
@@ -72,7 +77,7 @@ def test_a_poll_ends_empty_after_its_time_and_the_session_after_silence():
     assert not carrier.over
     carrier.tick(60 * SECOND)
     assert carrier.over
-    assert carrier.session.closed.code == Code.IDLE
+    assert carrier.session.closed.code == ProtocolCode.IDLE
 
 
 def test_a_second_request_releases_the_first():
@@ -91,8 +96,8 @@ def test_goodbye_is_said_to_who_waits():
     _, carrier, waiter = a_poll()
     carrier.poll(waiter, [codec.encode(frames.Hello(1))], 0)
     carrier.poll(waiter, [], 0)
-    carrier.goodbye(Code.SHUTDOWN)
-    assert waiter.answers[-1][-1].code == Code.SHUTDOWN
+    carrier.shut_down(ProtocolCode.SHUTDOWN)
+    assert waiter.answers[-1][-1].code == ProtocolCode.SHUTDOWN
 
 
 @pytest.mark.parametrize(
@@ -100,8 +105,8 @@ def test_goodbye_is_said_to_who_waits():
 )
 def test_bodies_that_are_no_frames_are_refused(body):
     with pytest.raises(ValueError, match=r"frames|binaries"):
-        unpack(body)
+        unpack_frames(body)
 
 
 def test_an_empty_body_is_no_frames():
-    assert unpack(b"") == []
+    assert unpack_frames(b"") == []

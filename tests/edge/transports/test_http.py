@@ -4,11 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.edge.transports.http import BadRequest, Parser, Request, assets, problem
+from edgewise.edge.transports.http import (
+    BadRequest,
+    HttpParser,
+    HttpRequest,
+    problem_response,
+    serve_assets,
+)
 
 
 def parse(data, head_max=500, body_max=100):
-    parser = Parser(head_max, body_max)
+    parser = HttpParser(head_max, body_max)
     return parser, parser.receive(data)
 
 
@@ -18,7 +24,7 @@ def test_requests_come_out_however_the_bytes_are_cut(size):
         b"GET /topics/a%20b?select=x%23 HTTP/1.1\r\nHost: h\r\n\r\n"
         b"POST /send HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
     )
-    parser, out = Parser(500, 100), []
+    parser, out = HttpParser(500, 100), []
     for i in range(0, len(data), size):
         out += parser.receive(data[i : i + size])
     assert [(r.method, r.path, r.query, r.body) for r in out] == [
@@ -40,7 +46,7 @@ def test_a_header_that_comes_twice_is_one_list_and_what_follows_the_body_changes
 def test_an_upgrade_is_handed_on_with_what_follows_it(size, again):
     head = b"GET /ws?a=1 HTTP/1.1\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n"
     data = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * again + head + b"follows"
-    parser, out = Parser(500, 100), []
+    parser, out = HttpParser(500, 100), []
     for i in range(0, len(data), size):
         out += parser.receive(data[i : i + size])
         if parser.upgrade is not None:
@@ -56,7 +62,7 @@ def test_an_upgrade_is_handed_on_with_what_follows_it(size, again):
 )
 def test_a_body_that_never_ends_is_refused(endless):
     start = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-    parser = Parser(500, 100)
+    parser = HttpParser(500, 100)
     parser.receive(start + (b"" if endless[:1] == b"1" else b"0\r\nx: "))
     with pytest.raises(BadRequest) as caught:
         [parser.receive(endless) for _ in range(2000)]
@@ -64,7 +70,7 @@ def test_a_body_that_never_ends_is_refused(endless):
 
 
 def test_many_small_requests_in_one_read_are_not_one_large():
-    parser = Parser(500, 100)
+    parser = HttpParser(500, 100)
     data = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * 100
     assert len(parser.receive(data + b"GET / HTTP/1.1\r\n")) == 100
     assert len(parser.receive(b"Host: h\r\n\r\n")) == 1
@@ -91,17 +97,17 @@ def test_assets_stay_inside_their_directory(tmp_path):
     outside.write_text("secret")
     (inside / "a.js").write_text("1")
     (inside / "link").symlink_to(outside)
-    route = assets((("/", inside), ("/js", inside)))
-    ask = lambda path: route(Request(method="GET", path=path))  # noqa: E731
+    route = serve_assets((("/", inside), ("/js", inside)))
+    ask = lambda path: route(HttpRequest(method="GET", path=path))  # noqa: E731
     assert ask("/a.js").content_type == "text/javascript; charset=utf-8"
     assert ask("/js/a.js").body == b"1"
     for path in ("/../secret.txt", "/link", "/%2e%2e/secret.txt", "/", "/a\0", "//etc/passwd"):
         assert ask(path) is None
-    assert route(Request(method="POST", path="/a.js")) is None
+    assert route(HttpRequest(method="POST", path="/a.js")) is None
 
 
 def test_a_response_says_its_length():
-    response = problem(HTTPStatus.NOT_FOUND, "no")
+    response = problem_response(HTTPStatus.NOT_FOUND, "no")
     data = response.encode(keep_alive=False)
     assert b"content-length: 3\r\n" in data
     assert data.endswith(b"\r\n\r\nno\n")

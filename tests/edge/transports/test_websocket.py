@@ -5,11 +5,11 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from edgewise.edge.changes import Change, Run
+from edgewise.edge.topics.change_queue import EncodedRun, TopicChange
 from edgewise.edge.transports.websocket import PACKED_MAX, Packer, WebSocket, pack
 
 
-def joined(limit=100_000):
+def add_connection(limit=100_000):
     client, server = ClientProtocol(parse_uri("ws://h/ws"), max_size=None), WebSocket(limit)
     client.send_request(client.connect())
     assert server.receive(b"".join(client.data_to_send())) == []
@@ -22,17 +22,17 @@ def joined(limit=100_000):
 
 @given(st.lists(st.integers(0, 70_000), max_size=4))
 def test_packed_frames_are_what_a_websocket_client_reads(sizes):
-    client, _ = joined()
+    client, _ = add_connection()
     messages = [bytes([i % 256]) * size for i, size in enumerate(sizes)]
     client.receive_data(pack(messages))
     assert [bytes(e.data) for e in client.events_received()] == messages
 
 
 RUNS = [(b"a",), (b"b",), (b"a", b"b"), (b"b", b"a"), (b"a" * 300,)]
-HEAD = Change(1, 0, 1, 0, value=b"", arrived=b"")
+HEAD = TopicChange(1, 0, 1, 0, value=b"", arrived=b"")
 
 
-@given(st.lists(st.sampled_from([*RUNS, *(Run(frames, HEAD) for frames in RUNS)])))
+@given(st.lists(st.sampled_from([*RUNS, *(EncodedRun(frames, HEAD) for frames in RUNS)])))
 def test_what_goes_to_many_clients_in_turn_is_packed_once_and_rightly(turns):
     packer = Packer()
     for frames in turns:
@@ -44,13 +44,13 @@ def test_what_goes_to_many_clients_in_turn_is_packed_once_and_rightly(turns):
 def test_the_bytes_of_a_bounded_number_of_runs_are_kept():
     packer = Packer()
     for i in range(3 * PACKED_MAX):
-        run = Run([b"%d" % i], HEAD)
+        run = EncodedRun([b"%d" % i], HEAD)
         assert packer(run) is packer(run) == pack(run)
     assert len(packer._runs) == PACKED_MAX
 
 
 def test_fragments_are_joined_and_text_is_noticed():
-    client, server = joined()
+    client, server = add_connection()
     client.send_frame(Frame(Opcode.BINARY, b"ab", fin=False))
     client.send_frame(Frame(Opcode.CONT, b"cd", fin=True))
     assert server.receive(b"".join(client.data_to_send())) == [b"abcd"]
@@ -60,7 +60,7 @@ def test_fragments_are_joined_and_text_is_noticed():
 
 
 def test_parts_that_bring_nothing_keep_nothing():
-    client, server = joined()
+    client, server = add_connection()
     client.send_frame(Frame(Opcode.BINARY, b"a", fin=False))
     for _ in range(1000):
         client.send_frame(Frame(Opcode.CONT, b"", fin=False))
@@ -71,7 +71,7 @@ def test_parts_that_bring_nothing_keep_nothing():
 
 
 def test_a_message_above_the_limit_ends_the_connection():
-    client, server = joined(limit=10)
+    client, server = add_connection(limit=10)
     client.send_binary(b"x" * 11)
     assert server.receive(b"".join(client.data_to_send())) == []
     assert server.too_large == 11
@@ -80,7 +80,7 @@ def test_a_message_above_the_limit_ends_the_connection():
 
 
 def test_close_carries_code_and_reason():
-    client, server = joined()
+    client, server = add_connection()
     server.close(3000, "bye " * 100)
     client.receive_data(b"".join(server.data_to_send()))
     assert client.close_rcvd.code == 3000
@@ -89,7 +89,7 @@ def test_close_carries_code_and_reason():
 @given(st.data())
 def test_any_frames_in_any_cuts_are_what_the_library_alone_would_read(data):
     """The quick way and the library agree, message by message."""
-    client, server = joined(limit=1000)
+    client, server = add_connection(limit=1000)
     sent = []
     for _ in range(data.draw(st.integers(0, 6))):
         body = data.draw(st.binary(max_size=300))
@@ -125,6 +125,6 @@ def test_any_frames_in_any_cuts_are_what_the_library_alone_would_read(data):
     ],
 )
 def test_frames_that_are_wrong_end_the_connection(data):
-    _, server = joined(limit=1000)
+    _, server = add_connection(limit=1000)
     assert server.receive(data) == []
     assert server.over or server.too_large

@@ -1,8 +1,10 @@
 import pytest
 
+from edgewise import eep
 from edgewise.errors import AppError
 from edgewise.lang import compile_app
-from edgewise.lang.fluent import col, count, every, pattern, sequence, stream, sum_
+from edgewise.lang.fluent import call, col, count, every, pattern, sequence, stream, sum_
+from edgewise.plan.declare import aggregate
 from edgewise.plan.nodes import StreamCall
 from edgewise.plan.procedures import Procedure
 
@@ -131,3 +133,35 @@ def test_a_procedure_is_a_stream_function_with_state():
     assert isinstance(call, StreamCall)
     assert isinstance(call.procedure, Rising)
     assert "#my:rising()[steps > 3]" in flow.text()
+
+
+def test_a_flow_runs_in_this_process():
+    sales = stream("sales", item="string", price="double")
+    dear = sales.where(col.price > 2).select("item", n=count()).group_by("item")
+    assert dear.run([("tea", 1.0), {"item": "cake", "price": 3.5}]).data() == [("cake", 1)]
+    ended = dear.insert_into("dear")
+    rows = ended.where(col.n > 1).insert_into("often").run([("cake", 3.0)] * 3)
+    assert [(row.stream, row.data) for row in rows] == [
+        ("often", ("cake", 2)), ("often", ("cake", 3)),
+    ]  # fmt: skip
+    assert sales.run([("tea", 1.0)]).data() == [("tea", 1.0)]
+
+
+def test_a_flow_takes_aggregates_of_ones_own():
+    last = aggregate("newest", "number", returns="same")(eep.Last())
+    flow = A.window.length(2).select(x=call("newest", col.v))
+    assert flow.run([("a", 1, 0), ("a", 5, 0)], functions=[last]).data() == [(1,), (5,)]
+
+
+def test_a_flow_prints_as_its_text_and_shows_as_its_picture():
+    assert repr(B) == "define stream B (k string, v int);\n"
+    assert repr(B.where(col.v > 1)).endswith("from B[v > 1]\ninsert into unfinished;\n")
+    assert repr(B.where(col.v > 1).insert_into("C")).endswith("insert into C;\n")
+    assert B.where(col.v > 1)._repr_html_().startswith("<svg")
+    assert "there is no attribute" in B.where("w > 1")._repr_html_()
+
+
+def test_a_flow_becomes_an_app_that_takes_events_one_by_one():
+    app = B.where(col.v > 1).insert_into("C").app("mine")
+    assert repr(app) == "App('mine': reads B; writes C)"
+    assert app.send("B", ("a", 2)).data() == [("a", 2)]

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lang.trees import expression as parsed
+from tests.support.parsed_trees import expression as parsed
 
 from edgewise.errors import AppError
 from edgewise.lang.fluent import avg, call, col, count, lit, max_, min_, std_dev, sum_

@@ -1,4 +1,4 @@
-from tests.lang.plans import warned
+from tests.support.compiled_plans import warned
 
 PARTITION = "partition with (k of A) begin from A#window.length(1) insert into X; "
 PARTITION += "from A#window.length(1) insert into Y; end;"

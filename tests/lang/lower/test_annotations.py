@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.plans import planned, refused
+from tests.support.compiled_plans import planned, refused
 
 
 @pytest.mark.parametrize(

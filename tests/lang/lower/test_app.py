@@ -1,4 +1,4 @@
-from tests.lang.plans import planned, refused
+from tests.support.compiled_plans import planned, refused
 
 
 def test_partitions_by_value_and_by_range():

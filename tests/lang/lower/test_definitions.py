@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.plans import planned, refused
+from tests.support.compiled_plans import planned, refused
 
 from edgewise.event.schema import Schema
 from edgewise.plan.nodes import EventType
@@ -70,7 +70,6 @@ def test_functions_in_python():
         ("@Index('a') @Index('a') define table U (a int);", "column 'a' is indexed twice"),
         ("@PrimaryKey('a') @PrimaryKey('a') define table U (a int);",
             "a table has one @PrimaryKey"),
-        ("@store(type='rdbms') define table U (a int);", "external stores are not supported"),
         ("define window W (a int) sum(a);", "there is no window 'sum'"),
         ("define trigger X at 'often';", "'often' is not a cron expression"),
         ("define function f[js] return int { return 1 };", "functions in js are not supported"),

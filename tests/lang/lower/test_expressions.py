@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.plans import query, refused, warned
+from tests.support.compiled_plans import query, refused, warned
 
 from edgewise.event.types import NUMERIC, AttrType, promote
 from edgewise.plan.exprs import (

@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.plans import planned
+from tests.support.compiled_plans import planned
 
 from edgewise.errors import AppError
 from edgewise.lang import compile_query

@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.plans import planned, refused, warned
+from tests.support.compiled_plans import planned, refused, warned
 
 from edgewise.plan.nodes import EventType, InsertInto
 

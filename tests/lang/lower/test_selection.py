@@ -1,4 +1,4 @@
-from tests.lang.plans import query, refused
+from tests.support.compiled_plans import query, refused
 
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import Field, OutField

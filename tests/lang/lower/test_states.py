@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.plans import query, refused, warned
+from tests.support.compiled_plans import query, refused, warned
 
 from edgewise.plan.exprs import Field
 from edgewise.plan.nodes import (

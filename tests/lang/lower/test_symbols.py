@@ -1,4 +1,4 @@
-from tests.lang.plans import planned, refused
+from tests.support.compiled_plans import planned, refused
 
 
 def test_names_are_shared_by_all_kinds():

@@ -1,7 +1,7 @@
 import pickle
 
 import pytest
-from tests.lang.plans import query, refused
+from tests.support.compiled_plans import query, refused
 
 from edgewise.errors import AppError
 from edgewise.plan.exprs import Agg, walk

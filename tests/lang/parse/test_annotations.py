@@ -1,4 +1,4 @@
-from tests.lang.trees import parsed, problems
+from tests.support.parsed_trees import parsed, problems
 
 from edgewise.lang.syntax.query import Annotation
 

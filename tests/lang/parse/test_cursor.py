@@ -3,11 +3,11 @@ import pytest
 from edgewise.lang.lexer import tokenize
 from edgewise.lang.parse.cursor import NESTING_MAX, Cursor
 from edgewise.lang.report import Refused, Report
-from edgewise.lang.source import Source
+from edgewise.lang.source import SourceText
 
 
 def cursor(text):
-    report = Report(Source(text))
+    report = Report(SourceText(text))
     return Cursor(tokenize(report)[0], report)
 
 
@@ -37,7 +37,7 @@ def test_at_the_end_of_the_text_a_failure_points_after_the_last_token():
 
 def test_recovery_skips_to_the_next_semicolon():
     c = cursor("a b ; c")
-    with c.recovering():
+    with c.recover():
         c.fail("x")
     assert c.at_op(";")
 
@@ -46,7 +46,7 @@ def test_nesting_is_bounded():
     c = cursor("a")
 
     def nest(depth):
-        with c.nested():
+        with c.nest():
             if depth:
                 nest(depth - 1)
 

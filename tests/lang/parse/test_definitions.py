@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.trees import parsed, problems
+from tests.support.parsed_trees import parsed, problems
 
 from edgewise.event.types import AttrType
 from edgewise.lang.syntax.app import (

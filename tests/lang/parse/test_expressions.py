@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.trees import expression, expression_problem
+from tests.support.parsed_trees import expression, expression_problem
 
 from edgewise.event.types import AttrType
 from edgewise.lang.syntax.expr import (

@@ -1,10 +1,10 @@
 import pytest
-from tests.lang.trees import DEFINE, parsed, problems, query
+from tests.support.parsed_trees import DEFINE, parsed, problems, query
 
 from edgewise.event.types import AttrType
 from edgewise.lang.parse.app import parse_on_demand
 from edgewise.lang.report import Report
-from edgewise.lang.source import Source
+from edgewise.lang.source import SourceText
 from edgewise.lang.syntax.expr import AttrRef, Duration, Literal, StreamRef
 from edgewise.lang.syntax.query import Name, OrderItem, Output, Rate, SelectItem
 
@@ -88,7 +88,7 @@ def test_what_is_wrong():
     ],
 )
 def test_on_demand_queries(text, kind):
-    report = Report(Source(text))
+    report = Report(SourceText(text))
     found = parse_on_demand(report)
     assert not report.failed, report.errors()
     assert (found.output.kind if found.output else None) == kind

@@ -1,4 +1,4 @@
-from tests.lang.trees import problems, query
+from tests.support.parsed_trees import problems, query
 
 from edgewise.event.types import AttrType
 from edgewise.lang.syntax.expr import AttrRef, Call, Literal

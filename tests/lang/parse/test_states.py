@@ -1,5 +1,5 @@
 import pytest
-from tests.lang.trees import problems, query
+from tests.support.parsed_trees import problems, query
 
 from edgewise.lang.syntax.expr import Duration
 from edgewise.lang.syntax.query import (

@@ -3,8 +3,8 @@
 import pytest
 
 from edgewise.lang import compile_app
-from edgewise.plan.rules.chain import staged
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.chain import split_into_stages
+from edgewise.plan.rules.keys import split_into_fragments
 
 HEAD = "define stream S (u string, r string, v int); define stream T (u string, v int); "
 BY_USER = "from S#window.time(1 sec) select u, r, sum(v) as n group by u insert into X; "
@@ -12,7 +12,7 @@ BY_REGION = "from X select r, max(n) as n group by r insert into O;"
 
 
 def cut(text):
-    return [(f.queries, f.inputs, f.keys) for f in staged(compile_app(HEAD + text).app)]
+    return [(f.queries, f.inputs, f.keys) for f in split_into_stages(compile_app(HEAD + text).app)]
 
 
 def test_queries_with_different_keys_are_stages_in_turn():
@@ -56,15 +56,15 @@ def test_what_no_stage_can_make_better_stays_whole():
 )
 def test_where_somebody_could_tell_a_chain_is_not_cut(text):
     app = compile_app(HEAD + text).app
-    assert not {n for f in staged(app) for n in f.inputs} & {"X"}
+    assert not {n for f in split_into_stages(app) for n in f.inputs} & {"X"}
 
 
 def test_late_events_are_put_in_order_once():
     late = HEAD.replace("define", "@lateness('1 sec') define")
     app = compile_app(late + BY_USER + BY_REGION).app
-    assert staged(app) == split(app)
+    assert split_into_stages(app) == split_into_fragments(app)
 
 
 def test_rings_are_not_cut():
     app = compile_app("define stream A (v int); from A insert into B; from B insert into A;").app
-    assert staged(app) == split(app)
+    assert split_into_stages(app) == split_into_fragments(app)

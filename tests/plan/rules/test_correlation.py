@@ -1,7 +1,7 @@
 from edgewise.event.types import AttrType
 from edgewise.plan.exprs import And, Compare, Const, Field, Or
 from edgewise.plan.nodes import ChainState, Filter, StateInput, StateKind, StreamState
-from edgewise.plan.rules.correlation import correlate, equal_places
+from edgewise.plan.rules.correlation import correlate, find_equal_slots
 
 ONE = Const(AttrType.INT, 1)
 
@@ -43,4 +43,4 @@ def test_what_may_be_unequal_ties_nothing():
     double = AttrType.DOUBLE
     fractions = equal(at("a", "p", double), at("b", "p", double))
     mixed = equal(at("a", "i", AttrType.INT), at("b", "l", AttrType.LONG))
-    assert equal_places([either, fractions, mixed]) == []
+    assert find_equal_slots([either, fractions, mixed]) == []

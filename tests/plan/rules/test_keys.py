@@ -16,7 +16,7 @@ from edgewise.plan.nodes import (
     StreamInput,
     Window,
 )
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.keys import split_into_fragments
 
 
 def field(name, stream="S"):
@@ -44,31 +44,35 @@ def app(*queries, inputs=("S",)):
 
 
 def test_a_time_window_grouped_by_an_attribute_is_keyed_by_it():
-    [fragment] = split(app(query("q", "S", "O", window="time", group=("ip",), count=True)))
+    [fragment] = split_into_fragments(
+        app(query("q", "S", "O", window="time", group=("ip",), count=True))
+    )
     assert fragment.keys == (("S", ("ip",)),)
 
 
 @pytest.mark.parametrize("window", ["length", "timeBatch"])
 def test_a_window_that_looks_at_all_events_together_is_one_task_and_says_why(window):
-    [fragment] = split(app(query("q", "S", "O", window=window, group=("ip",), count=True)))
+    [fragment] = split_into_fragments(
+        app(query("q", "S", "O", window=window, group=("ip",), count=True))
+    )
     assert not fragment.keyed
     assert window in fragment.why
 
 
 def test_queries_without_state_need_no_key():
-    [fragment] = split(app(query("q", "S", "O")))
+    [fragment] = split_into_fragments(app(query("q", "S", "O")))
     assert fragment.stateless
 
 
 def test_an_aggregate_without_group_by_is_one_task():
-    [fragment] = split(app(query("q", "S", "O", count=True)))
+    [fragment] = split_into_fragments(app(query("q", "S", "O", count=True)))
     assert "no group by" in fragment.why
 
 
 def test_a_chain_is_keyed_by_what_all_its_queries_group_by():
     first = query("q1", "S", "M", window="time", group=("ip", "city"), count=True)
     second = query("q2", "M", "O", group=("ip",), count=True)
-    [fragment] = split(app(first, second))
+    [fragment] = split_into_fragments(app(first, second))
     assert fragment.queries == ("q1", "q2")
     assert fragment.keys == (("S", ("ip",)),)
 
@@ -76,14 +80,14 @@ def test_a_chain_is_keyed_by_what_all_its_queries_group_by():
 def test_an_attribute_that_was_computed_on_the_way_is_no_key():
     first = query("q1", "S", "M", items=("city",), count=False)
     second = query("q2", "M", "O", group=("ip",), count=True)
-    [fragment] = split(app(first, second))
+    [fragment] = split_into_fragments(app(first, second))
     assert "share no grouping" in fragment.why
 
 
 def test_queries_that_share_no_stream_are_fragments_of_their_own():
     a = query("a", "S", "O", group=("ip",), count=True)
     b = query("b", "T", "P", window="length", count=True)
-    fragments = split(app(a, b, inputs=("S", "T")))
+    fragments = split_into_fragments(app(a, b, inputs=("S", "T")))
     assert [f.inputs for f in fragments] == [("S",), ("T",)]
     assert [f.keyed for f in fragments] == [True, False]
 
@@ -92,7 +96,7 @@ def test_several_inputs_are_keyed_where_each_has_the_attribute():
     a = query("a", "S", "M")
     b = query("b", "T", "M")
     c = query("c", "M", "O", group=("ip",), count=True)
-    [fragment] = split(app(a, b, c, inputs=("S", "T")))
+    [fragment] = split_into_fragments(app(a, b, c, inputs=("S", "T")))
     assert fragment.keys == (("S", ("ip",)), ("T", ("ip",)))
 
 
@@ -100,7 +104,7 @@ LANGUAGE = "define stream A (k string, j string, v int); define stream B (k stri
 
 
 def keys(text):
-    [fragment] = split(compile_app(LANGUAGE + text).app)
+    [fragment] = split_into_fragments(compile_app(LANGUAGE + text).app)
     return fragment
 
 
@@ -173,7 +177,7 @@ def test_a_stream_that_feeds_itself_has_no_key_to_follow():
 
 def test_ten_thousand_queries_are_split_in_no_time():
     text = "".join(f"from A[v > {n}] select k insert into O{n};" for n in range(2000))
-    assert len(split(compile_app(LANGUAGE + text).app)) == 1
+    assert len(split_into_fragments(compile_app(LANGUAGE + text).app)) == 1
 
 
 def test_a_table_is_state_whoever_writes_it():
@@ -195,13 +199,13 @@ from Tick select triggered_time insert into P;
 
 
 def test_a_store_lives_in_one_fragment_with_those_who_use_it():
-    found = {f.queries: f.stores for f in split(compile_app(STORES).app)}
+    found = {f.queries: f.stores for f in split_into_fragments(compile_app(STORES).app)}
     assert found == {("query1",): ("Sums",), ("query2",): ("Seen",), ("query3",): ("Tick",)}
 
 
 def test_a_store_that_no_query_uses_has_a_fragment_of_its_own():
     text = STORES.split("from S#window", maxsplit=1)[0]
-    fragments = split(compile_app(text).app)
+    fragments = split_into_fragments(compile_app(text).app)
     assert [(f.name, f.queries, f.inputs, f.stores) for f in fragments] == [
         ("Seen", (), (), ("Seen",)),
         ("Sums", (), ("S",), ("Sums",)),
@@ -215,6 +219,6 @@ def test_faults_are_read_where_the_events_are_handled():
         "@OnError(action='STREAM') define stream S (a int);"
         "from S select a + 1 as b insert into O; from !S select a, _error insert into E;"
     ).app
-    [fragment] = split(app)
+    [fragment] = split_into_fragments(app)
     assert fragment.queries == ("query1", "query2")
     assert [s.name for s in app.outputs] == ["!S", "O", "E"]

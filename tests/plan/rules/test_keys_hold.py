@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.engines.kernel import compile_kernel
-from edgewise.engines.kernel.api import Run
+from edgewise.kernel import compile_kernel
+from edgewise.kernel.api import EventRun
 from edgewise.lang import compile_app
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.keys import split_into_fragments
 
 DEFINE = "define stream A (k string, v int); define stream B (k string, v int);"
 APPS = [
@@ -50,7 +50,7 @@ def rows(app, fragment, given_events):
     for offset, (stream, gap, key, value) in enumerate(given_events):
         clock += gap
         if stream in fragment.inputs:
-            kernel.feed(Run(stream, [clock], [[key], [value]], [offset], [clock], [0]))
+            kernel.feed(EventRun(stream, [clock], [[key], [value]], [offset], [clock], [0]))
     kernel.advance(clock + 10_000, 0)
     return Counter((r.clock, r.phase, r.stream, r.ts, r.kind, r.data) for r in kernel.take())
 
@@ -58,7 +58,7 @@ def rows(app, fragment, given_events):
 @pytest.mark.parametrize("text", APPS)
 def test_key_by_key_is_the_same_as_one_task(text):
     app = compile_app(DEFINE + text).app
-    [fragment] = split(app)
+    [fragment] = split_into_fragments(app)
     assert fragment.keyed
     single = Fragment("one", fragment.queries, fragment.inputs)
 

@@ -1,1 +1,1 @@
-"""How bytes reach a client: WebSocket first."""
+"""Move bytes between clients and sessions: WebSocket, event stream, long poll."""

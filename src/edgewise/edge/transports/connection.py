@@ -1,8 +1,8 @@
-"""One TCP connection: HTTP until it becomes a WebSocket or an event stream.
+"""Serve one TCP connection: HTTP until it becomes a WebSocket or an event stream.
 
-The write side is the point: nothing is taken from the outbox unless the transport's buffer is
-empty, so whatever waits is still conflated. `pause_writing` fires at the first unsent byte,
-`resume_writing` when the kernel took all of it.
+Nothing is taken from the outbox unless the transport's buffer is empty, so what waits is still
+conflated. `pause_writing` fires at the first unsent byte, `resume_writing` when the kernel took
+all of it. The server makes one per client that connects.
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ from http import HTTPStatus
 from typing import Protocol, cast
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.conflate import Outbox
-from edgewise.edge.session import Session
-from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, pack_events, turned_away
-from edgewise.edge.transports.http import BadRequest, Parser, Request, Response, problem
+from edgewise.edge.sessions.outbox import Outbox
+from edgewise.edge.sessions.session import Session
+from edgewise.edge.transports.emulated import EVENT_STREAM_HEAD, overloaded_frame, pack_events
+from edgewise.edge.transports.http import (
+    BadRequest,
+    HttpParser,
+    HttpRequest,
+    HttpResponse,
+    problem_response,
+)
 from edgewise.edge.transports.websocket import Packer, WebSocket
-from edgewise.wire.codes import MEANING, Code
+from edgewise.wire.codes import MEANING, ProtocolCode
 
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
 _SIOCOUTQ = 0x5411  # bytes the peer has not acknowledged, Linux
@@ -34,38 +40,41 @@ class Host(Protocol):
     now_us: Callable[[], int]
     pack: Packer
 
-    def joined(self, connection: Connection, address: str) -> str: ...
-    def asks(self, connection: Connection, peer: str, headers: Mapping[str, str]) -> str: ...
+    def add_connection(self, connection: Connection, address: str) -> str: ...
+    def check_request(
+        self, connection: Connection, peer: str, headers: Mapping[str, str]
+    ) -> str: ...
     def left(self, connection: Connection) -> None: ...
-    def came(self, connection: Connection) -> None: ...
+    def admit(self, connection: Connection) -> None: ...
     def open_session(self, carrier: Connection) -> Session | None: ...
-    def request(self, connection: Connection, request: Request) -> None: ...
-    def upgrade_refused(self, headers: dict[str, str]) -> Response | None: ...
+    def request(self, connection: Connection, request: HttpRequest) -> None: ...
+    def upgrade_refused(self, headers: dict[str, str]) -> HttpResponse | None: ...
     def flush_soon(self) -> None: ...
     def flush_due(self, now_us: int) -> None: ...
     def flush_again(self, outbox: Outbox) -> None: ...
-    def spoke(self, who: object) -> None: ...
+    def record_activity(self, who: object) -> None: ...
 
 
 class Connection(asyncio.Protocol):
     def __init__(self, host: Host) -> None:
         self.session: Session | None = None
         self.bytes_sent = 0
-        self.waits_for: object = None  # the long-poll session whose answer is due here
+        self.awaited: object = None  # the long-poll session whose answer is due here
         self._host = host
         self._config = host.config
         self._room = host.config.flush_bytes  # of the next write
         self._transport: asyncio.Transport | None = None
-        self._parser: Parser | None = Parser(
+        self._parser: HttpParser | None = HttpParser(
             self._config.head_bytes_max, self._config.frame_bytes_max
         )
         self._websocket: WebSocket | None = None
         self._pack: Callable[[Sequence[bytes]], bytes] = host.pack
-        self._asked: Request | None = None  # whose answer is due
+        self._asked: HttpRequest | None = None  # whose answer is due
         self._writable = True
         self._later: asyncio.TimerHandle | None = None
         self._later_us = 0
         self._since_us = host.now_us()
+        self._begun_us: int | None = self._since_us  # of a request that is not complete
         self._peer = ""
 
     # asyncio's side
@@ -83,11 +92,11 @@ class Connection(asyncio.Protocol):
             sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, self._config.notsent_lowat)
         address, *_ = transport.get_extra_info("peername") or ("",)
         self._peer = str(address)
-        refused = self._host.joined(self, self._peer)
+        refused = self._host.add_connection(self, self._peer)
         if refused:
-            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
+            self._refuse(problem_response(HTTPStatus.SERVICE_UNAVAILABLE, refused))
         else:
-            self._host.came(self)
+            self._host.admit(self)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         if self._later is not None:
@@ -121,7 +130,7 @@ class Connection(asyncio.Protocol):
         if websocket.judged or websocket.too_large:
             self._judged(websocket, session)
         self._host.flush_due(now)
-        self._host.spoke(self)
+        self._host.record_activity(self)
 
     # the edge's side
 
@@ -142,7 +151,7 @@ class Connection(asyncio.Protocol):
             transport.write(data)
         if not outbox.idle:
             self._wait(outbox, now_us)
-        if session.closed is not None and not outbox.control_bytes:
+        if session.closed is not None and not outbox.control.bytes:
             self._finish()
 
     def listen(self, *, on: bool) -> None:
@@ -160,17 +169,21 @@ class Connection(asyncio.Protocol):
             return
         if session is None:
             silent = now_us - self._since_us > self._config.idle_ms * 1000
-            if silent and self.waits_for is None:
+            begun_us = self._begun_us
+            if begun_us is not None and now_us - begun_us > self._config.handshake_ms * 1000:
+                reason = f"no complete request within {self._config.handshake_ms} ms"
+                self._refuse(problem_response(HTTPStatus.REQUEST_TIMEOUT, reason))
+            elif silent and self.awaited is None:
                 transport.abort()
             return
         if session.closed is not None and now_us - session.heard_us > self._config.idle_ms * 1000:
-            transport.abort()  # said goodbye long ago and still does not read
+            transport.abort()  # was closed long ago and still does not read
             return
-        if not session.outbox.idle or session.drain.bytes_per_s:
+        if not session.outbox.idle or session.link.bytes_per_s:
             session.learn(self.unsent_bytes(), now_us)
         session.tick(now_us)
 
-    def goodbye(self, code: Code) -> None:
+    def shut_down(self, code: ProtocolCode) -> None:
         """The edge stops: say so if the socket takes it, then close."""
         if self.session is not None:
             self.session.end(code)
@@ -198,9 +211,9 @@ class Connection(asyncio.Protocol):
         for frame in frames:
             self.session.receive(frame, now_us)
 
-    def respond(self, response: Response) -> None:
+    def respond(self, response: HttpResponse) -> None:
         """Answer the request that waits."""
-        self.waits_for = None
+        self.awaited = None
         request, self._asked = self._asked, None
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -216,7 +229,7 @@ class Connection(asyncio.Protocol):
         """Become an event stream: the request's body was HELLO."""
         session = self._host.open_session(self)
         if session is None:
-            self._write(EVENT_STREAM_HEAD + headers + b"\r\n" + pack_events([turned_away()]))
+            self._write(EVENT_STREAM_HEAD + headers + b"\r\n" + pack_events([overloaded_frame()]))
             self._close_after_writing()
             return
         self._let_parser_go()
@@ -248,7 +261,8 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         assert parser is not None
         try:
-            for request in parser.receive(data):
+            requests = parser.receive(data)
+            for request in requests:
                 if not self._may_ask(request.headers):
                     return
                 self._asked = request
@@ -258,6 +272,10 @@ class Connection(asyncio.Protocol):
         except BadRequest as error:
             self._refuse(error.response)
             return
+        if requests:
+            self._begun_us = None
+        if parser.unfinished and self._begun_us is None:
+            self._begun_us = self._host.now_us()
         if parser.upgrade is not None and self._may_ask(parser.headers):
             self._upgrade(parser.upgrade, parser.headers)
 
@@ -271,11 +289,11 @@ class Connection(asyncio.Protocol):
         unread = self._transport.get_write_buffer_size()
         if self._asked is not None or unread > self._config.control_bytes_max:
             # Answers come in order, and a client that does not read them must not grow us.
-            self._refuse(problem(HTTPStatus.TOO_MANY_REQUESTS, "one request at a time"))
+            self._refuse(problem_response(HTTPStatus.TOO_MANY_REQUESTS, "one request at a time"))
             return False
-        refused = self._host.asks(self, self._peer, headers)
+        refused = self._host.check_request(self, self._peer, headers)
         if refused:
-            self._refuse(problem(HTTPStatus.SERVICE_UNAVAILABLE, refused))
+            self._refuse(problem_response(HTTPStatus.SERVICE_UNAVAILABLE, refused))
         return not refused
 
     def _upgrade(self, head: bytes, headers: dict[str, str]) -> None:
@@ -293,12 +311,12 @@ class Connection(asyncio.Protocol):
         self.data_received(head)
 
     def _turn_away(self, websocket: WebSocket, head: bytes) -> None:
-        """A page cannot see why a handshake failed, so it is accepted, then told."""
+        """A page cannot see why a handshake failed: it is accepted, then closed with a reason."""
         websocket.receive(head)
         self._send_protocol_bytes()
         if websocket.accepted:
-            self._write(self._host.pack([turned_away()]))
-            websocket.close(Code.OVERLOADED, MEANING[Code.OVERLOADED])
+            self._write(self._host.pack([overloaded_frame()]))
+            websocket.close(ProtocolCode.OVERLOADED, MEANING[ProtocolCode.OVERLOADED])
             self._send_protocol_bytes()
         self._close_after_writing()
 
@@ -309,11 +327,11 @@ class Connection(asyncio.Protocol):
     def _judged(self, websocket: WebSocket, session: Session) -> None:
         """Something else than a plain message came."""
         if websocket.bad_text and session.closed is None:
-            session.end(Code.BAD_FRAME, "a text message; frames are binary")
+            session.end(ProtocolCode.BAD_FRAME, "a text message; frames are binary")
         elif websocket.too_large and session.closed is None:
             limit = self._config.frame_bytes_max
             reason = f"a frame of {websocket.too_large} bytes; the limit is {limit}"
-            session.end(Code.FRAME_TOO_LARGE, reason)
+            session.end(ProtocolCode.FRAME_TOO_LARGE, reason)
         self._send_protocol_bytes()
 
     def _send_protocol_bytes(self) -> None:
@@ -343,7 +361,7 @@ class Connection(asyncio.Protocol):
         if not transport.is_closing():
             transport.close()
 
-    def _refuse(self, response: Response) -> None:
+    def _refuse(self, response: HttpResponse) -> None:
         """Answer and close: what follows on this connection cannot be understood."""
         self._asked = None
         self.respond(response)

@@ -1,4 +1,4 @@
-"""Where WebSocket is blocked: server-sent events with POST, and long poll. Same frames, rules.
+"""Carry sessions where WebSocket is blocked: server-sent events with POST, and long poll.
 
     POST /sse                 body HELLO; the answer is an event stream, a frame per event, base64
     POST /send?session=NAME   body a MessagePack array of frames; for sessions of /sse
@@ -18,10 +18,10 @@ from typing import Protocol
 import msgspec
 
 from edgewise.edge.config import EdgeConfig
-from edgewise.edge.session import Session
-from edgewise.edge.transports.http import Request, Response, problem
+from edgewise.edge.sessions.session import Session
+from edgewise.edge.transports.http import HttpRequest, HttpResponse, problem_response
 from edgewise.wire import codec
-from edgewise.wire.codes import MEANING, Code
+from edgewise.wire.codes import MEANING, ProtocolCode
 from edgewise.wire.frames import Close
 
 FRAMES_MAX = 256  # in one POST
@@ -39,7 +39,7 @@ def pack_events(frames: Iterable[bytes]) -> bytes:
     return b"".join(b"data: " + base64.b64encode(frame) + b"\n\n" for frame in frames)
 
 
-def unpack(body: bytes) -> list[bytes]:
+def unpack_frames(body: bytes) -> list[bytes]:
     """The frames of a POST; ValueError says what is wrong."""
     if not body:
         return []
@@ -52,13 +52,13 @@ def unpack(body: bytes) -> list[bytes]:
     return frames
 
 
-class Waiter(Protocol):
+class Responder(Protocol):
     """A connection whose request waits for an answer."""
 
-    def respond(self, response: Response) -> None: ...
+    def respond(self, response: HttpResponse) -> None: ...
 
 
-class PollCarrier:
+class PollConnection:
     """A long-poll session. At most one request waits; a second one releases the first."""
 
     def __init__(self, config: EdgeConfig, now_us: int) -> None:
@@ -66,10 +66,10 @@ class PollCarrier:
         self.bytes_sent = 0
         self.over = False
         self._config = config
-        self._waiter: Waiter | None = None
+        self._waiter: Responder | None = None
         self._since_us = now_us
 
-    def poll(self, waiter: Waiter, frames: list[bytes], now_us: int) -> None:
+    def poll(self, waiter: Responder, frames: list[bytes], now_us: int) -> None:
         assert self.session is not None
         if self._waiter is not None:
             self._answer([])
@@ -85,7 +85,7 @@ class PollCarrier:
             return
         if session.outbox.ready(now_us):
             self._answer(session.take(self._config.flush_bytes, now_us))
-        if session.closed is not None and not session.outbox.control_bytes:
+        if session.closed is not None and not session.outbox.control.bytes:
             self.over = True
 
     def tick(self, now_us: int) -> None:
@@ -95,7 +95,7 @@ class PollCarrier:
             self._answer([])
             self._since_us = now_us
         elif self._waiter is None and waited_ms > self._config.poll_idle_ms:
-            session.end(Code.IDLE)
+            session.end(ProtocolCode.IDLE)
             self.over = True
         if session.closed is None:
             session.tick(now_us)
@@ -104,12 +104,12 @@ class PollCarrier:
     def unsent_bytes(self) -> int:
         return 0  # what was answered is with the client; what waits is in the outbox
 
-    def abandoned(self, waiter: Waiter) -> None:
+    def abandoned(self, waiter: Responder) -> None:
         """The connection that waited is gone."""
         if self._waiter is waiter:
             self._waiter = None
 
-    def goodbye(self, code: Code) -> None:
+    def shut_down(self, code: ProtocolCode) -> None:
         if self.session is not None:
             self.session.end(code)
             if self._waiter is not None:
@@ -121,18 +121,18 @@ class PollCarrier:
         assert waiter is not None
         body = _pack(frames)
         self.bytes_sent += len(body)
-        waiter.respond(Response(HTTPStatus.OK, body, MSGPACK))
+        waiter.respond(HttpResponse(HTTPStatus.OK, body, MSGPACK))
 
 
-def turned_away() -> bytes:
+def overloaded_frame() -> bytes:
     """The only frame for a client whose session was not opened."""
-    return codec.encode(Close(Code.OVERLOADED, MEANING[Code.OVERLOADED]))
+    return codec.encode(Close(ProtocolCode.OVERLOADED, MEANING[ProtocolCode.OVERLOADED]))
 
 
-def no_room() -> Response:
-    return Response(HTTPStatus.OK, _pack([turned_away()]), MSGPACK)
+def overloaded_response() -> HttpResponse:
+    return HttpResponse(HTTPStatus.OK, _pack([overloaded_frame()]), MSGPACK)
 
 
-def no_session(request: Request) -> Response:
+def unknown_session_response(request: HttpRequest) -> HttpResponse:
     name = request.query.get("session", "")[:40]
-    return problem(HTTPStatus.GONE, f"no session '{name}'; start again with HELLO")
+    return problem_response(HTTPStatus.GONE, f"no session '{name}'; start again with HELLO")

@@ -1,7 +1,7 @@
-"""Plain HTTP on the edge's port: assets, current values, health. Parsing is llhttp's.
+"""Parse HTTP requests and encode responses on the edge's port; serve assets. Parsing is llhttp's.
 
-`Parser` collects one request at a time; `answer` is a function from request to response, so it is
-tested without a socket. Bodies are bounded by the same limit as frames.
+`HttpParser` collects one request at a time; a route is a function from request to response, so it
+is tested without a socket. Bodies are bounded by the same limit as frames.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAFE = (
 
 
 @dataclass(slots=True)
-class Request:
+class HttpRequest:
     method: str = ""
     path: str = ""
     query: dict[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HttpResponse:
     status: HTTPStatus
     body: bytes = b""
     content_type: str = "application/json"
@@ -52,19 +52,19 @@ class Response:
         return head if head_only else head + self.body
 
 
-def problem(status: HTTPStatus, reason: str) -> Response:
-    return Response(status, (reason + "\n").encode(), "text/plain; charset=utf-8")
+def problem_response(status: HTTPStatus, reason: str) -> HttpResponse:
+    return HttpResponse(status, (reason + "\n").encode(), "text/plain; charset=utf-8")
 
 
 class BadRequest(Exception):
     """Bytes that are no HTTP, or more of them than the limits allow."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
-        self.response = problem(status, reason)
+        self.response = problem_response(status, reason)
         super().__init__(reason)
 
 
-class Parser:
+class HttpParser:
     """Bytes to requests. `upgrade` is set when a WebSocket is asked for: the head of that request,
     and what came after it.
     """
@@ -73,15 +73,15 @@ class Parser:
         self.upgrade: bytes | None = None
         self._limits = (head_bytes_max, body_bytes_max)
         self._parser = httptools.HttpRequestParser(self)
-        self._request = Request()
+        self._request = HttpRequest()
         self._target = b""
         self._size = 0  # of the last request, as far as it came
         self._begun = 0  # requests in this read
         self._unfinished = False
         self._in_head = True
-        self._done: list[Request] = []
+        self._done: list[HttpRequest] = []
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: bytes) -> list[HttpRequest]:
         """Whole requests."""
         self._begun = 0
         try:
@@ -124,11 +124,16 @@ class Parser:
         del self._parser
 
     @property
+    def unfinished(self) -> bool:
+        """Whether a request has begun and is not complete."""
+        return self._unfinished
+
+    @property
     def headers(self) -> dict[str, str]:
         return self._request.headers
 
     def on_message_begin(self) -> None:
-        self._request, self._target, self._size, self._in_head = Request(), b"", 0, True
+        self._request, self._target, self._size, self._in_head = HttpRequest(), b"", 0, True
         self._begun += 1
         self._unfinished = True
 
@@ -167,15 +172,15 @@ class Parser:
             self._done.append(self._request)
 
 
-Route = Callable[[Request], Response | None]
+Route = Callable[[HttpRequest], HttpResponse | None]
 
 
-def assets(directories: tuple[tuple[str, Path], ...]) -> Route:
+def serve_assets(directories: tuple[tuple[str, Path], ...]) -> Route:
     """Files below the given directories and nothing else."""
     ordered = sorted(directories, key=lambda d: len(d[0]), reverse=True)
     roots = [(prefix.rstrip("/") + "/", directory.resolve()) for prefix, directory in ordered]
 
-    def route(request: Request) -> Response | None:
+    def route(request: HttpRequest) -> HttpResponse | None:
         if request.method not in {"GET", "HEAD"}:
             return None
         for prefix, root in roots:
@@ -188,15 +193,17 @@ def assets(directories: tuple[tuple[str, Path], ...]) -> Route:
     return route
 
 
-def _file(root: Path, name: str) -> Response | None:
+def _file(root: Path, name: str) -> HttpResponse | None:
     if "\0" in name:
         return None
     path = (root / name).resolve()
     if not path.is_relative_to(root) or not path.is_file():
         return None
     if path.stat().st_size > ASSET_BYTES_MAX:
-        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{name} is too large to serve")
+        return problem_response(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{name} is too large to serve"
+        )
     kind = _TYPES.get(path.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
     if kind.startswith("text/"):
         kind += "; charset=utf-8"
-    return Response(HTTPStatus.OK, path.read_bytes(), kind)
+    return HttpResponse(HTTPStatus.OK, path.read_bytes(), kind)

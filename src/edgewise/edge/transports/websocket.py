@@ -1,8 +1,9 @@
-"""WebSocket framing for one connection: handshake and receiving by the `websockets` library's
-sans-I/O protocol, sending by two bytes in front of a ready frame.
+"""Frame WebSocket messages for one connection.
 
-One message is one frame of the wire protocol. A server's frames are unmasked and uncompressed, so
-the same bytes serve every client; deltas do what compression would.
+Handshake and receiving are the sans-I/O protocol of the `websockets` library; sending puts two
+bytes in front of a ready frame. One message is one frame of the wire protocol. A server's frames
+are unmasked and uncompressed, so the same bytes serve every client; deltas do what compression
+would. Connections use it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from websockets.http11 import Request
 from websockets.protocol import Protocol, Side, State
 from websockets.server import ServerProtocol
 
-from edgewise.edge.changes import Run
+from edgewise.edge.topics.change_queue import EncodedRun
 
 try:
     from websockets.speedups import apply_mask
@@ -39,10 +40,10 @@ class Packer:
     def __init__(self) -> None:
         self._last: object = None
         self._packed = b""
-        self._runs: dict[int, tuple[Run, bytes]] = {}
+        self._runs: dict[int, tuple[EncodedRun, bytes]] = {}
 
     def __call__(self, frames: Sequence[bytes]) -> bytes:
-        if type(frames) is Run:
+        if type(frames) is EncodedRun:
             return self._pack_run(frames)
         if len(frames) > 1:
             return pack(frames)
@@ -50,7 +51,7 @@ class Packer:
             self._last, self._packed = frames[0], pack(frames)
         return self._packed
 
-    def _pack_run(self, run: Run) -> bytes:
+    def _pack_run(self, run: EncodedRun) -> bytes:
         known = self._runs.get(id(run))
         if known is None:
             if len(self._runs) >= PACKED_MAX:
@@ -126,7 +127,7 @@ class WebSocket:
         while at < len(data) and not self.over:
             start, size = _extent(data, at)
             if size > self._bytes_max:
-                # Not for the library to judge: our own code tells the client the limit.
+                # Not for the library to judge: our own code names the limit to the client.
                 self.too_large = size
                 return messages
             if start + size > len(data):

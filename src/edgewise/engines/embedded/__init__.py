@@ -1,5 +1,5 @@
-"""Event at a time, in process: the executable reference of the language."""
+"""Run apps in this process: in memory (`in_memory`), or over logs with saved state (`engine`)."""
 
-from edgewise.engines.embedded.engine import Embedded
+from edgewise.engines.embedded.in_memory import InMemoryEngine
 
-__all__ = ["Embedded"]
+__all__ = ["InMemoryEngine"]

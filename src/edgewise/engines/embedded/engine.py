@@ -1,117 +1,351 @@
-"""The embedded engine: a whole app in one kernel, fed directly.
+"""Run an app event by event in this process, from its input logs to its output logs.
 
-Time is the largest event time seen. An event older than that is processed with its own time and
-moves nothing. Timers fire at their due time as time passes them, before the event that moved it.
+The embedded engine gives the same rows and the same guarantee as Spark, without a JVM and with
+milliseconds between an event and its rows; in exchange it has one process for all keys. Exactly
+once is kept as on Spark:
+
+    1. the range of a micro-batch is written to <checkpoint>/steps/<batch id>.json
+    2. its rows are computed and appended with the batch id as sequence number
+    3. every few seconds the state is saved (`engines.state.saver`)
+
+After a crash the last save is loaded, the events up to the last range are fed without output, and
+the last range is computed again; output logs that have its rows already know the sequence number
+and take nothing twice. `edgewise run --engine embedded` uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from edgewise.engines.kernel import compile_kernel
-from edgewise.engines.kernel.api import Run
-from edgewise.engines.kernel.java import f32
-from edgewise.engines.kernel.runtime import BEGINNING
-from edgewise.errors import BadEvent
-from edgewise.event.event import Event
-from edgewise.event.types import AttrType
+import pyarrow.compute as pc
+
+from edgewise.engines.batch.app_start import AppStartFinder
+from edgewise.engines.batch.catch_up import CatchUp
+from edgewise.engines.batch.fault_rows import resolve_fault_offsets
+from edgewise.engines.batch.inputs import InputLogs, Offsets
+from edgewise.engines.batch.job import AppStart, BatchRange, Job
+from edgewise.engines.batch.live_kernels import LiveKernels, fingerprint_plan
+from edgewise.engines.batch.outputs import append_outputs
+from edgewise.engines.batch.run import run_key_partition
+from edgewise.engines.batch.select_rows import filter_rows
+from edgewise.engines.progress import Progress
+from edgewise.engines.state.migrate import (
+    KEY_PARTITION,
+    StateLocation,
+    locate_fragment,
+    migrate_state,
+    require_own_checkpoint,
+)
+from edgewise.engines.state.save_schedule import INTERVAL_S, SaveSchedule
+from edgewise.engines.state.saver import SavePoint, StateSaver
+from edgewise.engines.state.storage import LocalStorage
+from edgewise.engines.state.store import Entries, StateStore
+from edgewise.errors import StateError
+from edgewise.event.arrow import AT
+from edgewise.kernel.compile import Kernel, compile_kernel
+from edgewise.log.api import LogWriter
+from edgewise.log.files import sync_directory
 from edgewise.plan.fragments import Fragment
-from edgewise.plan.nodes import App, OnDemandQuery
-from edgewise.plan.rules.order import rewrite
+from edgewise.plan.nodes import App
+from edgewise.plan.rules.column_pruning import find_read_attributes
+from edgewise.plan.rules.keys import split_into_fragments
+from edgewise.plan.rules.rewrite import rewrite
+
+RANGES = "steps"  # directory of batch ranges; the name is part of the format
+RANGES_KEPT = 4
+BATCH_ROWS_MAX = 20_000
+REBUILD_ROWS_MAX = 10_000_000  # of history read again when a plan changes; beyond, state is lost
 
 
-class Embedded:
-    """`start` is when the app begins: absence and grids of time count from there.
-
-    `as_sent` takes events as the original does: a value stays what it is, whatever the type of
-    its attribute; missing values are null, and what is too much is left out. An event that then
-    fails is counted and dropped.
-    """
+class EmbeddedEngine:
+    """One app, in this process, from its input logs to its output logs. Made by `open`."""
 
     def __init__(
         self,
         app: App,
-        taps: Iterable[str] = (),
-        start: int | None = None,
         *,
-        as_sent: bool = False,
+        logs: Mapping[str, Path | str],
+        writers: Mapping[str, LogWriter],
+        checkpoint: Path,
+        rows_max: int,
+        save_interval_s: float,
     ) -> None:
         self.app = app = rewrite(app)
-        self.as_sent = as_sent
-        fragment = Fragment(app.name, tuple(q.name for q in app.queries))
-        self.kernel = compile_kernel(app, fragment, taps, as_sent=as_sent)
-        self._clock = BEGINNING if start is None else start
-        self._offset = 0
-        self._kinds = {s.name: [a.type for a in s.schema.attributes] for s in app.streams}
-        if start is not None:
-            self.kernel.start(start)
+        self.rows_max = rows_max
+        self.fragments = split_into_fragments(app)
+        self.inputs = InputLogs({s.name: str(logs[s.name]) for s in app.inputs})
+        self.writers = writers
+        self.state = str(checkpoint / "state")
+        self.progress = Progress()
+        self.saver = StateSaver(LocalStorage(checkpoint), SaveSchedule(save_interval_s))
+        self._checkpoint = checkpoint
+        self._ranges = checkpoint / RANGES
+        self._reads = {f.name: find_read_attributes(app, f) for f in self.fragments}
+        self._fingerprint = fingerprint_plan(app, self.fragments)
+        self._start_finder = AppStartFinder(app, self.fragments)
+        self._catch_up = CatchUp(app, self.fragments, self.inputs, self._build_job, _select_all)
+        self._kernels = LiveKernels(self._load_kernel, max(1, len(self.fragments)))
+        self._location: StateLocation | None = None
+        self._last: BatchRange
+        self._running: BatchRange | None = None  # None between batches
 
     @property
-    def clock(self) -> int:
-        return self._clock
+    def location(self) -> StateLocation:
+        assert self._location is not None
+        return self._location
 
-    def send(
-        self, stream: str, ts: int, data: Sequence[Any], at: int = 0, clock: int | None = None
-    ) -> None:
-        """One event. `clock` is the app's time where it is not the event's own."""
-        self._clock = max(self._clock, ts if clock is None else clock)
-        columns = [[v] for v in self.row(stream, data)]
-        self.kernel.feed(Run(stream, [ts], columns, [self._offset], [self._clock], [at]))
-        self._offset += 1
+    @classmethod
+    def open(
+        cls,
+        app: App,
+        *,
+        logs: Mapping[str, Path | str],
+        writers: Mapping[str, LogWriter],
+        checkpoint: Path,
+        rows_max: int = BATCH_ROWS_MAX,
+        skip_to: Mapping[str, int] | None = None,
+        save_interval_s: float = INTERVAL_S,
+    ) -> EmbeddedEngine:
+        """Open the checkpoint, migrate its state to this plan, compute the last batch again.
 
-    def send_many(self, stream: str, events: Iterable[tuple[int, Sequence[Any]]]) -> None:
-        """Many events, one after the other."""
-        for ts, data in events:
-            self.send(stream, ts, data)
+        `skip_to` skips all events before these offsets, and drops the state. State is saved every
+        `save_interval_s` seconds, 0 for after each batch.
+        """
+        engine = cls(
+            app,
+            logs=logs,
+            writers=writers,
+            checkpoint=checkpoint,
+            rows_max=rows_max,
+            save_interval_s=save_interval_s,
+        )
+        require_own_checkpoint(checkpoint, "embedded")
+        engine._open(None if skip_to is None else dict(skip_to))
+        return engine
 
-    def send_chunk(
+    @classmethod
+    def read_committed_offsets(cls, checkpoint: Path) -> Mapping[str, int]:
+        """The offsets before which no event is needed again; empty without a checkpoint."""
+        last = _read_last_range(checkpoint / RANGES)
+        if last is None:
+            return {}
+        saved = StateSaver(LocalStorage(checkpoint)).load()
+        return last.start if saved is None else saved.offsets
+
+    def run_batch(self, timeout_s: float) -> int:
+        """Wait for new events, run them as one micro-batch, return how many rows it had."""
+        start = dict(self._last.end)
+        self._wait(start, timeout_s)
+        end = self.inputs.limit_end(start, self.inputs.heads(), self.rows_max)
+        if end == start:
+            return 0
+        clock = max(self._last.clock, self.inputs.clock_at(end))
+        batch = BatchRange(self._last.batch_id + 1, start, end, self._last.clock, clock)
+        self._write_range(batch)
+        self._run(batch)
+        return batch.rows
+
+    def close(self) -> None:
+        """Save the state, so that the next start feeds nothing again."""
+        if self.saver.rows and self._running is None:
+            self._save()
+        self.saver.close()
+        self.inputs.close()
+
+    def _save(self) -> None:
+        last = self._last
+        self._check_sole(_read_last_range(self._ranges))
+        stateful = [f for f in self.fragments if not f.stateless]
+
+        def collect() -> list[tuple[StateStore, Entries]]:
+            jobs = [self._build_job(fragment, last) for fragment in stateful]
+            return [
+                (self._store(job.fragment), self._kernels.collect_changes(job, KEY_PARTITION))
+                for job in jobs
+            ]
+
+        self.saver.save(SavePoint(last.batch_id, dict(last.end), last.clock), collect)
+
+    def _store(self, fragment: Fragment) -> StateStore:
+        return StateStore(self._locate(fragment), KEY_PARTITION)
+
+    def _locate(self, fragment: Fragment) -> str:
+        """Where its state is; '' while that of the plan before is being migrated."""
+        return "" if self._location is None else locate_fragment(self._location.state, fragment)
+
+    def _open(self, skip_to: Offsets | None) -> None:
+        self._ranges.mkdir(parents=True, exist_ok=True)
+        for leftover in self._ranges.glob("*.tmp"):
+            leftover.unlink(missing_ok=True)
+        written = _read_last_range(self._ranges)
+        saved = self._load_save_point(written)
+        version = None if saved is None else (saved.version, saved.clock)
+
+        def rebuild(fragment: Fragment) -> Kernel | None:
+            assert saved is not None
+            return self._rebuild(fragment, saved.offsets)
+
+        self._location = migrate_state(
+            self.app, self.fragments, self._checkpoint, version, rebuild
+        )
+        if written is None or skip_to is None:
+            self._last = self._repeat(written)
+        else:
+            self._last = self._skip(written, skip_to)
+        self.progress.offsets = dict(self._last.end)
+
+    def _load_save_point(self, written: BatchRange | None) -> SavePoint | None:
+        """A checkpoint from before there were save points has the state of every batch."""
+        saved = self.saver.load()
+        if saved is not None:
+            return saved
+        if written is None:
+            earliest = self.inputs.earliest()
+            self.saver.mark_saved(SavePoint(-1, earliest, self.inputs.clock_at(earliest)))
+            return None
+        saved = SavePoint(written.batch_id - 1, dict(written.start), written.clock_start)
+        self.saver.mark_saved(saved)
+        return saved
+
+    def _wait(self, offsets: Mapping[str, int], timeout_s: float) -> None:
+        if self.inputs.heads() == offsets:
+            share = timeout_s / len(offsets)
+            for stream, offset in offsets.items():
+                if self.inputs.reader(stream).wait(offset, share):
+                    return
+
+    def _run(self, batch: BatchRange) -> None:
+        began = time.monotonic()
+        self._running, faulty = batch, False
+        table = self.inputs.read_table(batch.start, batch.end, batch.clock_start)
+        read = time.monotonic()
+        app_start = self._start_finder.find(batch, self.inputs, table)
+        at = pc.max(table.column(AT)).as_py()
+        at = at or self.inputs.last_capture_time(batch.start, batch.end)
+        outputs: dict[str, list[Any]] = {}
+        for fragment in self.fragments:
+            job = self._build_job(fragment, batch, app_start, at)
+            rows = filter_rows(table, job).to_batches()
+            output = run_key_partition(job, KEY_PARTITION, rows, self._kernels)
+            self.progress.record_fragment(fragment.name, output)
+            faulty = faulty or "faults" in output.counts
+            for stream, emitted in output.iterate_sorted():
+                outputs.setdefault(stream, []).append(emitted)
+        ran = time.monotonic()
+        resolve_fault_offsets(outputs, self.inputs)
+        count = append_outputs(self.writers, outputs, self.location.producer, batch.batch_id)
+        phases = {"read": read - began, "run": ran - read, "append": time.monotonic() - ran}
+        self.progress.record_batch(batch, count, phases, table.num_rows)
+        self.saver.record_rows(batch.rows)
+        self._last, self._running = batch, None
+        if faulty or self.saver.is_due():  # a further fault then starts again from here
+            self._save()
+
+    def _build_job(
         self,
-        stream: str,
-        events: Sequence[tuple[int, Sequence[Any]]],
+        fragment: Fragment,
+        batch: BatchRange,
+        app_start: AppStart | None = None,
         at: int = 0,
-        clock: int | None = None,
-    ) -> None:
-        """Events that belong together: one chunk, at the time of the last."""
-        if not events:
-            return
-        stamps = [ts for ts, _ in events]
-        self._clock = max(self._clock, stamps[-1] if clock is None else clock)
-        columns = list(zip(*(self.row(stream, data) for _, data in events), strict=True))
-        n = len(events)
-        offsets = range(self._offset, self._offset + n)
-        self._offset += n
-        self.kernel.feed_chunk(Run(stream, stamps, columns, offsets, [self._clock] * n, [at] * n))
+    ) -> Job:
+        return Job(
+            app=self.app,
+            fragment=fragment,
+            version=batch.batch_id,
+            clock=batch.clock,
+            saves=False,
+            state_root=self._locate(fragment),
+            streams=tuple(self.inputs.paths),
+            fingerprint=self._fingerprint,
+            reads=self._reads[fragment.name],
+            app_start=app_start,
+            at=at,
+        )
 
-    def advance(self, ts: int, at: int = 0) -> None:
-        self._clock = max(self._clock, ts)
-        self.kernel.advance(self._clock, at)
+    def _load_kernel(self, job: Job, key_partition: int, *, guarded: bool = False) -> Kernel:
+        self.saver.wait()  # what is being saved now is the base of the next changes
+        saved, running = self.saver.saved, self._running
+        assert saved is not None
+        assert running is not None
+        until = running.start
+        kernel, rows = self._catch_up.load(job, key_partition, saved, until, guarded=guarded)
+        self.saver.stats.replayed_rows = max(self.saver.stats.replayed_rows, rows)
+        return kernel
 
-    def query(self, query: OnDemandQuery) -> list[tuple[Any, ...]]:
-        """An on-demand query against what the app holds."""
-        return self.kernel.ask(query)
+    def _repeat(self, written: BatchRange | None) -> BatchRange:
+        """Compute the last batch again: it may have been interrupted anywhere."""
+        if written is None:
+            earliest = self.inputs.earliest()
+            clock = self.inputs.clock_at(earliest)
+            return BatchRange(-1, earliest, earliest, clock, clock)
+        start, end = (self.inputs.fill_missing(dict(o)) for o in (written.start, written.end))
+        last = dataclasses.replace(written, start=start, end=end)
+        if self.saver.saved is None or self.saver.saved.version < last.batch_id:
+            self._run(last)
+        return last
 
-    def take(self) -> list[Event]:
-        return [Event(r.stream, r.ts, r.data, r.kind, r.at) for r in self.kernel.take()]
+    def _skip(self, written: BatchRange, heads: Offsets) -> BatchRange:
+        """An empty batch from an empty state; batch ids go on, the output logs know them."""
+        for fragment in self.fragments:
+            self._store(fragment).start_from(written.batch_id, {})
+        clock = max(written.clock, self.inputs.clock_at(heads))
+        self.saver.mark_saved(SavePoint(written.batch_id, heads, clock))
+        batch = BatchRange(written.batch_id + 1, heads, heads, clock, clock)
+        self._write_range(batch)
+        self._run(batch)
+        return batch
 
-    def row(self, stream: str, data: Sequence[Any]) -> list[Any]:
-        """The event's values as the stream holds them."""
-        kinds = self._kinds.get(stream)
-        if kinds is None:
-            raise BadEvent(f"the app '{self.app.name}' has no stream '{stream}'")
-        if self.as_sent:
-            return [*data, *(None for _ in kinds[len(data) :])][: len(kinds)]
-        if len(data) != len(kinds):
-            raise BadEvent(
-                f"stream '{stream}' has {len(kinds)} attributes, the event has {len(data)}"
-            )
-        return [_fit(value, kind) for value, kind in zip(data, kinds, strict=True)]
+    def _rebuild(self, fragment: Fragment, until: Mapping[str, int]) -> Kernel | None:
+        """A kernel that was fed all that the log still has up to `until`."""
+        first = self.inputs.earliest()
+        last = self.inputs.fill_missing(dict(until))
+        if sum(last.values()) - sum(first.values()) > REBUILD_ROWS_MAX:
+            return None
+        kernel = compile_kernel(self.app, fragment)
+        begin = SavePoint(-1, first, self.inputs.clock_at(first))
+        self._catch_up.feed(kernel, fragment, KEY_PARTITION, begin, last)
+        return kernel
+
+    def _check_sole(self, written: BatchRange | None) -> None:
+        """Of two engines on one checkpoint, the one that is behind saves nothing."""
+        if written is not None and written.batch_id > self._last.batch_id:
+            raise StateError(f"{self._ranges} was written by another engine; stop one of them")
+
+    def _write_range(self, batch: BatchRange) -> None:
+        """A range is written once: of two engines on one checkpoint the second one stops."""
+        path = self._ranges / f"{batch.batch_id}.json"
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        with temporary.open("w") as file:
+            json.dump(dataclasses.asdict(batch), file)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            path.hardlink_to(temporary)
+        except FileExistsError:
+            raise StateError(
+                f"{path} was written by another engine on this data directory; stop one of them"
+            ) from None
+        finally:
+            temporary.unlink()
+        sync_directory(self._ranges)
+        (self._ranges / f"{batch.batch_id - RANGES_KEPT}.json").unlink(missing_ok=True)
 
 
-def _fit(value: Any, kind: AttrType) -> Any:
-    """A number in the width of its attribute; anything else as it is."""
-    if value is None or isinstance(value, str | bool):
-        return value
-    if kind is AttrType.FLOAT:
-        return f32(value)
-    return float(value) if kind is AttrType.DOUBLE else value
+def _select_all(table: Any, job: Job, key_partition: int) -> Iterable[Any]:  # noqa: ARG001
+    """The one key partition has all keys."""
+    batches: list[Any] = filter_rows(table, job).to_batches()
+    return batches
+
+
+def _read_last_range(ranges: Path) -> BatchRange | None:
+    """The last batch that was begun."""
+    numbers = sorted(int(p.stem) for p in ranges.glob("*.json"))
+    if not numbers:
+        return None
+    return BatchRange(**json.loads((ranges / f"{numbers[-1]}.json").read_text()))

@@ -1,6 +1,6 @@
-"""The same plans from Python, with completion in the editor and the same errors.
+"""Build apps in Python, with completion in the editor and the errors of the language.
 
-    from edgewise.lang.fluent import col, count, stream
+    from edgewise import col, count, stream
 
     logins = stream("logins", ip="string", city="string")
     often = (
@@ -13,10 +13,13 @@
     app = often.compile("logins").app
 
 What is built is the tree of an app; it is written down as SiddhiQL and compiled as if a person had
-written it, so an error shows that text. `often.text()` shows it too.
+written it, so an error shows that text. `often.text()` shows it too. `often.run(events)` runs it
+in this process, and `App` runs any app there. Library users find all of it in `edgewise`.
 """
 
+from edgewise.lang.fluent.app import App
 from edgewise.lang.fluent.flow import Flow, every, pattern, sequence, stream
+from edgewise.lang.fluent.rows import Rows
 from edgewise.lang.fluent.terms import (
     Term,
     avg,
@@ -32,7 +35,9 @@ from edgewise.lang.fluent.terms import (
 )
 
 __all__ = [
+    "App",
     "Flow",
+    "Rows",
     "Term",
     "avg",
     "call",

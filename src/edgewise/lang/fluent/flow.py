@@ -8,17 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
 
+from edgewise.errors import AppError
 from edgewise.event.types import AttrType
-from edgewise.lang.compiler import Compiled, compile_app
+from edgewise.lang.compiler import Compiled, Functions, compile_app
+from edgewise.lang.fluent.app import App
+from edgewise.lang.fluent.rows import Rows
 from edgewise.lang.fluent.terms import Term, Value, duration, expression, value
 from edgewise.lang.layout import format_app
 from edgewise.lang.syntax import app as tree
 from edgewise.lang.syntax import query as q
 from edgewise.lang.syntax.expr import AttrRef, Call, Expression, Literal
 from edgewise.lang.unparse import unparse_app
-from edgewise.plan.functions import FUNCTIONS, FunctionTable
+from edgewise.plan.functions import FUNCTIONS
+from edgewise.plan.picture import explain_svg
 from edgewise.plan.procedures import Procedure
+
+ROWS_NAME = "rows"  # where a flow without `insert_into` goes when it is run
+UNFINISHED = "unfinished"  # and where it goes when it is printed
 
 
 def stream(name: str, /, **attributes: str) -> Flow:
@@ -47,9 +56,12 @@ class Before:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Flow:
-    """Rows on their way. `insert_into` ends a query and gives the stream it wrote."""
+    """Rows on their way. `insert_into` ends a query and gives the stream it wrote.
+
+    In a notebook a flow shows its picture; printed, it is its SiddhiQL.
+    """
 
     source: q.QueryInput
     before: Before = Before()
@@ -104,16 +116,20 @@ class Flow:
         return self._select(items=tuple(items))
 
     def group_by(self, *names: str) -> Flow:
+        """Aggregate for each value of these attributes by itself."""
         return self._select(group_by=tuple(_attribute(n) for n in names))
 
     def having(self, condition: Term | str) -> Flow:
+        """Keep rows whose selected values satisfy it."""
         return self._select(having=expression(condition))
 
     def order_by(self, name: str, *, descending: bool = False) -> Flow:
+        """Order the rows that come out together; several calls, several terms."""
         before = self.selection.order_by if self.selection else ()
         return self._select(order_by=(*before, q.OrderItem(_attribute(name), descending)))
 
     def limit(self, rows: int, offset: int = 0) -> Flow:
+        """At most so many of the rows that come out together, after `offset` of them."""
         skipped = Literal(AttrType.INT, offset) if offset else None
         return self._select(limit=Literal(AttrType.INT, rows), offset=skipped)
 
@@ -128,6 +144,10 @@ class Flow:
         return replace(self, query_name=name)
 
     def insert_into(self, target: str, events: str = "current") -> Flow:
+        """End the query: its rows are the stream `target`, which is what comes back.
+
+        `events` is current, expired or all.
+        """
         return self._end(q.Output("insert", q.Name(target), events))
 
     def _end(self, output: q.Output) -> Flow:
@@ -143,6 +163,7 @@ class Flow:
     # The whole.
 
     def tree(self, name: str = "") -> tree.App:
+        """The syntax tree of the whole."""
         annotations = (q.Annotation("app:name", (("", name),)),) if name else ()
         return tree.App(annotations, self.before.definitions, self.before.executions)
 
@@ -150,7 +171,58 @@ class Flow:
         """The same app in SiddhiQL."""
         return format_app(unparse_app(self.tree(name)))
 
-    def compile(self, name: str = "", functions: FunctionTable = FUNCTIONS) -> Compiled:
+    def run(
+        self,
+        events: Iterable[Any],
+        *,
+        stream: str = "",
+        time: str = "",
+        functions: Iterable[object] = (),
+    ) -> Rows:
+        """The rows of this flow, over some events, in this process.
+
+        An event is a tuple, a dict, or an `Event`; `stream` and `time` as in `App.run`. A flow
+        without `insert_into` gives what it would insert.
+
+        >>> prices = edgewise.stream("prices", item="string", price="double")
+        >>> dear = prices.where(edgewise.col.price > 2).select("item")
+        >>> dear.run([("tea", 1.0), ("cake", 3.5)]).data()
+        [('cake',)]
+        """
+        flow = self._finish()
+        app = flow.app(functions=functions)
+        return app.run(events, stream=stream, time=time).of(flow._target())  # noqa: SLF001
+
+    def app(self, name: str = "", *, functions: Iterable[object] = ()) -> App:
+        """The whole as an app that runs in this process and takes events one by one."""
+        things = (*functions, *self.before.procedures)
+        return App(self._finish().text(name), functions=things)
+
+    def __repr__(self) -> str:
+        return (self.insert_into(UNFINISHED) if self._is_open() else self).text()
+
+    def _repr_html_(self) -> str:
+        try:
+            return explain_svg(self._finish().compile().app)
+        except AppError as error:  # the author sees the text and what is wrong with it
+            return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
+
+    def _finish(self) -> Flow:
+        """Itself, or what it would insert as a stream of its own."""
+        ended = self.before.executions and not self._is_open()
+        return self if ended else self.insert_into(ROWS_NAME)
+
+    def _is_open(self) -> bool:
+        """A query was begun and not ended by `insert_into`."""
+        plain = isinstance(self.source, q.Source) and self.source == q.Source(self.source.stream)
+        return not plain or self.selection is not None or bool(self.keys)
+
+    def _target(self) -> str:
+        name = self._stream().stream
+        assert isinstance(name, q.Name)
+        return name.text
+
+    def compile(self, name: str = "", functions: Functions = FUNCTIONS) -> Compiled:
         """The plan; AppError with places in `text()` where it has problems."""
         file = f"<{name or 'app'}>"
         procedures = self.before.procedures
@@ -242,6 +314,7 @@ class Repeated:
 
 
 def every(flow: Flow) -> Repeated:
+    """The pattern begins again with each event that this element takes."""
     return Repeated(flow)
 
 

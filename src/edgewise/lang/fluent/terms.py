@@ -7,7 +7,7 @@ from typing import TypeAlias
 from edgewise.event.types import INT_MAX, INT_MIN, AttrType
 from edgewise.lang.parse.app import parse_expression
 from edgewise.lang.report import Report
-from edgewise.lang.source import Source
+from edgewise.lang.source import SourceText
 from edgewise.lang.syntax.expr import (
     AttrRef,
     Binary,
@@ -126,6 +126,7 @@ def value(given: Value) -> Expression:
 
 
 def lit(given: Value) -> Term:
+    """A Python value as a constant: `lit(5) > col.v`."""
     return Term(value(given))
 
 
@@ -133,7 +134,7 @@ def expression(given: Term | str) -> Expression:
     """A condition: a Term, or SiddhiQL in quotes."""
     if isinstance(given, Term):
         return given.node
-    report = Report(Source(given, "<expression>"))
+    report = Report(SourceText(given, "<expression>"))
     found = parse_expression(report)
     report.raise_errors()
     assert found is not None
@@ -158,28 +159,35 @@ def call(name: str, *args: Value) -> Term:
 
 
 def count(*args: Value) -> Term:
+    """How many rows; with an attribute, how many where it is not null."""
     return call("count", *args)
 
 
 def sum_(arg: Value) -> Term:
+    """The sum; null over no rows."""
     return call("sum", arg)
 
 
 def avg(arg: Value) -> Term:
+    """The mean; null over no rows."""
     return call("avg", arg)
 
 
 def min_(arg: Value) -> Term:
+    """The smallest value."""
     return call("min", arg)
 
 
 def max_(arg: Value) -> Term:
+    """The largest value."""
     return call("max", arg)
 
 
 def distinct_count(arg: Value) -> Term:
+    """How many different values."""
     return call("distinctCount", arg)
 
 
 def std_dev(arg: Value) -> Term:
+    """The standard deviation of the population."""
     return call("stdDev", arg)

@@ -1,1 +1,1 @@
-"""Tree to plan: names resolved, types derived, every rule of the language checked on the way."""
+"""Lower a syntax tree to a plan: resolve names, derive types, check every rule of the language."""

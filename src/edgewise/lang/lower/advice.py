@@ -1,16 +1,16 @@
-"""Warnings about a plan: it is legal, and it will hurt."""
+"""Warn about what is legal in a plan but costly: state without bound, patterns without key."""
 
 from __future__ import annotations
 
 from edgewise.errors import Span
 from edgewise.lang.report import Report
 from edgewise.plan.nodes import App, Query, StateInput, state_leaves
-from edgewise.plan.rules.bounds import ENDLESS, bounds
-from edgewise.plan.rules.keys import unkeyed_pattern
+from edgewise.plan.rules.keys import explain_unkeyed_pattern
+from edgewise.plan.rules.state_bounds import ENDLESS, derive_state_bounds
 
 
 def advise(report: Report, app: App) -> None:
-    found = bounds(app)
+    found = derive_state_bounds(app)
     partitions = {p.name: p.span for p in app.partitions}
     for query in app.queries:
         _check_bound(report, query, found[query.name].why, partitions.get(query.partition))
@@ -36,7 +36,7 @@ def _check_key(report: Report, query: Query) -> None:
         return
     if len(state_leaves(query.input.state)) < 2:
         return
-    why = unkeyed_pattern(query.input)
+    why = explain_unkeyed_pattern(query.input)
     if why:
         hint = "tie its elements with an equality, or put it in a partition"
         report.warn_at(query.span, f"this pattern runs on one task: {why}", hint)

@@ -1,4 +1,4 @@
-"""A whole app: definitions, then queries and partitions in order."""
+"""Lower a whole app: definitions, then queries and partitions in order."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from edgewise.lang.lower.annotations import (
-    app_name,
-    app_zone,
     check_app_annotations,
+    find_app_name,
+    find_app_zone,
     lower_annotations,
-    state_limit,
+    lower_state_limit,
 )
-from edgewise.lang.lower.definitions import Stores, lower_definition, script_functions
-from edgewise.lang.lower.draft import Draft, Planned
-from edgewise.lang.lower.queries import given_name, lower_inner, lower_query
+from edgewise.lang.lower.context import LoweringContext, PlanInProgress
+from edgewise.lang.lower.definitions import Stores, lower_definition, lower_script_functions
+from edgewise.lang.lower.known_annotations import check_annotations_are_known
+from edgewise.lang.lower.queries import find_given_name, lower_inner, lower_query
 from edgewise.lang.lower.scope import Slot
 from edgewise.lang.lower.symbols import STREAM, WINDOW, Symbols
 from edgewise.lang.report import Report
@@ -32,15 +33,16 @@ def lower_app(
     stream_functions: Mapping[str, StreamFunction] = STREAM_FUNCTIONS,
 ) -> nodes.App:
     """The plan of a tree; worth something only if the report holds no errors."""
-    scripts = script_functions(report, tree.definitions)
+    scripts = lower_script_functions(report, tree.definitions)
     if scripts:
         functions = functions.with_(*(row for _, row in scripts))
-    symbols, planned = Symbols(report), Planned()
-    draft = Draft(report, symbols, functions, planned, lower_inner, "", stream_functions)
+    symbols, planned = Symbols(report), PlanInProgress()
+    draft = LoweringContext(report, symbols, functions, planned, lower_inner, "", stream_functions)
     stores = Stores(functions=[script for script, _ in scripts])
+    check_annotations_are_known(report, tree)
     check_app_annotations(report, tree.annotations)
-    draft.planned.names.update(dict.fromkeys(_given_names(tree), False))
-    for definition in _readers_last(tree.definitions):
+    draft.planned.names.update(dict.fromkeys(_list_given_names(tree), False))
+    for definition in _sort_readers_last(tree.definitions):
         if report.full:
             break
         with report.attempt():
@@ -56,24 +58,24 @@ def lower_app(
         else:
             name = f"partition{len(partitions) + 1}"
             with report.attempt():
-                partitions.append(_partition(draft.inside(name), execution, number))
+                partitions.append(_lower_partition(draft.inside(name), execution, number))
             number += len(execution.queries)
     _check_lateness(draft)
     return nodes.App(
-        app_name(tree.annotations),
-        streams_of(draft.symbols),
+        find_app_name(tree.annotations),
+        build_streams(draft.symbols),
         tuple(draft.planned.queries),
         lower_annotations(tree.annotations),
         tuple(stores.tables),
         tuple(stores.windows),
         tuple(stores.triggers),
-        tuple(replace(a, zone=app_zone(tree.annotations)) for a in stores.aggregations),
+        tuple(replace(a, zone=find_app_zone(tree.annotations)) for a in stores.aggregations),
         tuple(stores.functions),
         tuple(partitions),
     )
 
 
-def _check_lateness(draft: Draft) -> None:
+def _check_lateness(draft: LoweringContext) -> None:
     """Rows of a query are in order by themselves."""
     written = {q.output.target for q in draft.planned.queries}
     for entry in draft.symbols.entries.values():
@@ -82,22 +84,22 @@ def _check_lateness(draft: Draft) -> None:
             draft.report.error(entry.at, f"a query writes '{entry.name}': it cannot be late", hint)
 
 
-def _readers_last(definitions: tuple[written.Definition, ...]) -> list[written.Definition]:
+def _sort_readers_last(definitions: tuple[written.Definition, ...]) -> list[written.Definition]:
     """An aggregation reads a stream that may be defined after it."""
     return sorted(definitions, key=lambda d: isinstance(d, written.AggregationDefinition))
 
 
-def _given_names(tree: written.App) -> set[str]:
+def _list_given_names(tree: written.App) -> set[str]:
     queries: list[written_query.Query] = []
     for execution in tree.executions:
         if isinstance(execution, written_query.Query):
             queries.append(execution)
         else:
             queries.extend(execution.queries)
-    return {given_name(q) for q in queries} - {""}
+    return {find_given_name(q) for q in queries} - {""}
 
 
-def streams_of(symbols: Symbols) -> tuple[nodes.Stream, ...]:
+def build_streams(symbols: Symbols) -> tuple[nodes.Stream, ...]:
     return tuple(
         nodes.Stream(
             entry.schema, entry.annotations, entry.implicit, entry.anonymous, entry.lateness_ms
@@ -107,22 +109,26 @@ def streams_of(symbols: Symbols) -> tuple[nodes.Stream, ...]:
     )
 
 
-def _partition(draft: Draft, node: written_query.Partition, number: int) -> nodes.Partition:
+def _lower_partition(
+    draft: LoweringContext, node: written_query.Partition, number: int
+) -> nodes.Partition:
     keys: list[nodes.PartitionKey] = []
     for key in node.keys:
         with draft.report.attempt():
-            keys.append(_key(draft, key))
+            keys.append(_lower_partition_key(draft, key))
     for query in node.queries:
         number += 1
         lower_query(draft, query, number)
-    state = state_limit(draft.report, node.annotations)
+    state = lower_state_limit(draft.report, node.annotations)
     annotations = lower_annotations(node.annotations)
-    streams = streams_of(draft.symbols)
+    streams = build_streams(draft.symbols)
     span = draft.report.source.span((node.keys[0].at[0], node.keys[-1].at[1]))
     return nodes.Partition(draft.partition, tuple(keys), streams, state, annotations, span)
 
 
-def _key(draft: Draft, node: written_query.PartitionKey) -> nodes.PartitionKey:
+def _lower_partition_key(
+    draft: LoweringContext, node: written_query.PartitionKey
+) -> nodes.PartitionKey:
     _, schema = draft.symbols.find(node.stream, STREAM, WINDOW)
     slot = Slot(node.stream.full, schema, (node.stream.full,))
     context = draft.context((slot,), no_aggregates="in a partition key")

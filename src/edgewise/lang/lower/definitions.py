@@ -1,4 +1,4 @@
-"""Definitions to symbols and stores."""
+"""Lower definitions of streams, tables, windows, triggers, functions and aggregations."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass, field
 from edgewise.event.schema import Attribute, Schema
 from edgewise.event.types import AttrType
 from edgewise.lang.lower.annotations import (
+    annotation_value,
     check_stream_annotations,
-    duration_ms,
-    lateness_ms,
+    find_annotation,
     lower_annotations,
-    named,
-    value,
+    parse_duration_ms,
+    parse_lateness_ms,
 )
-from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.context import LoweringContext
 from edgewise.lang.lower.inputs import lower_source
 from edgewise.lang.lower.scope import Slot
-from edgewise.lang.lower.selection import lower_selection, output_schema
+from edgewise.lang.lower.selection import build_output_schema, lower_selection
 from edgewise.lang.lower.symbols import AGGREGATION, STREAM, TABLE, WINDOW, Entry
 from edgewise.lang.lower.windows import lower_window
-from edgewise.lang.report import Report, nearest
+from edgewise.lang.report import Report, suggest_nearest
 from edgewise.lang.syntax import app as written
 from edgewise.lang.syntax.query import Annotation
 from edgewise.plan import nodes
-from edgewise.plan.exprs import Field
+from edgewise.plan.exprs import Agg, Field, walk
 from edgewise.plan.functions import ANY, Function
 from edgewise.plan.scripts import Script
 
@@ -51,23 +51,23 @@ class Stores:
     functions: list[nodes.ScriptFunction] = field(default_factory=list)
 
 
-def lower_definition(draft: Draft, stores: Stores, node: written.Definition) -> None:
+def lower_definition(draft: LoweringContext, stores: Stores, node: written.Definition) -> None:
     match node:
         case written.StreamDefinition():
-            _stream(draft, node)
+            _lower_stream(draft, node)
         case written.TableDefinition():
-            _table(draft, stores, node)
+            _lower_table(draft, stores, node)
         case written.WindowDefinition():
-            _window(draft, stores, node)
+            _lower_window(draft, stores, node)
         case written.TriggerDefinition():
-            _trigger(draft, stores, node)
+            _lower_trigger(draft, stores, node)
         case written.AggregationDefinition():
-            _aggregation(draft, stores, node)
+            _lower_aggregation(draft, stores, node)
         case written.FunctionDefinition():
-            pass  # known before everything else: see `script_functions`
+            pass  # known before everything else: see `lower_script_functions`
 
 
-def _schema(report: Report, name: str, columns: tuple[written.Column, ...]) -> Schema:
+def _lower_schema(report: Report, name: str, columns: tuple[written.Column, ...]) -> Schema:
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:
@@ -76,35 +76,36 @@ def _schema(report: Report, name: str, columns: tuple[written.Column, ...]) -> S
     return Schema(name, tuple(Attribute(c.name, c.type) for c in columns))
 
 
-def _stream(draft: Draft, node: written.StreamDefinition) -> None:
-    schema = _schema(draft.report, node.name.text, node.columns)
+def _lower_stream(draft: LoweringContext, node: written.StreamDefinition) -> None:
+    schema = _lower_schema(draft.report, node.name.text, node.columns)
     annotations = lower_annotations(node.annotations)
     check_stream_annotations(draft.report, node.annotations)
     name = node.name
     if name.prefix:
         draft.report.fail(name.at, "inner and fault streams are not defined, they follow from use")
-    late = lateness_ms(draft.report, node.annotations)
+    late = parse_lateness_ms(draft.report, node.annotations)
     entry = Entry(STREAM, name.text, schema, name.at, annotations, lateness_ms=late)
     draft.symbols.define(entry)
-    if any(value(a, "action").upper() == "STREAM" for a in named(node.annotations, "OnError")):
+    if any(
+        annotation_value(a, "action").upper() == "STREAM"
+        for a in find_annotation(node.annotations, "OnError")
+    ):
         faults = Schema(f"!{name.text}", (*schema.attributes, ERROR))
         draft.symbols.define(Entry(STREAM, faults.name, faults, name.at, implicit=True))
 
 
-def _table(draft: Draft, stores: Stores, node: written.TableDefinition) -> None:
+def _lower_table(draft: LoweringContext, stores: Stores, node: written.TableDefinition) -> None:
     report, name = draft.report, node.name
-    schema = _schema(report, name.text, node.columns)
+    schema = _lower_schema(report, name.text, node.columns)
     draft.symbols.define(Entry(TABLE, name.text, schema, name.at))
-    for store in named(node.annotations, "store"):
-        hint = "remove @store: tables are kept with the state of the app and survive restarts"
-        report.error(store.at, "external stores are not supported", hint)
-    keys = named(node.annotations, "PrimaryKey")
+    _warn_of_stores(report, node.annotations)
+    keys = find_annotation(node.annotations, "PrimaryKey")
     if len(keys) > 1:
         report.error(keys[1].at, "a table has one @PrimaryKey", "list all its columns in one")
-    primary = tuple(c for key in keys[:1] for c in _columns(report, key, schema))
+    primary = tuple(c for key in keys[:1] for c in _lower_columns(report, key, schema))
     indexes: list[str] = []
-    for index in named(node.annotations, "Index"):
-        columns = _columns(report, index, schema)
+    for index in find_annotation(node.annotations, "Index"):
+        columns = _lower_columns(report, index, schema)
         if len(columns) > 1:
             report.error(index.at, "an @Index has one column", "write one @Index for each")
         if any(c in indexes for c in columns):
@@ -114,19 +115,30 @@ def _table(draft: Draft, stores: Stores, node: written.TableDefinition) -> None:
     stores.tables.append(nodes.Table(schema, primary, tuple(indexes), annotations))
 
 
-def _columns(report: Report, annotation: Annotation, schema: Schema) -> list[str]:
+def _warn_of_stores(report: Report, annotations: tuple[Annotation, ...]) -> None:
+    for store in find_annotation(annotations, "store"):
+        if not annotation_value(store, "type"):
+            hint = "write @store(type='rdbms', ...); no configuration here defines a ref"
+            report.error(store.at, "@store has no type", hint)
+            continue
+        hint = "check and replay work, run does not start; remove @store: tables and aggregations "
+        hint += "are kept with the state of the app and survive restarts"
+        report.warn(store.at, "not connected: external stores are not supported", hint)
+
+
+def _lower_columns(report: Report, annotation: Annotation, schema: Schema) -> list[str]:
     columns = [v for _, v in annotation.pairs]
     if not columns:
         report.error(annotation.at, f"@{annotation.name} names no column")
     for column in columns:
         if schema.index(column) < 0:
-            hint = nearest(column, schema.names)
+            hint = suggest_nearest(column, schema.names)
             report.error(annotation.at, f"'{schema.name}' has no attribute '{column}'", hint)
     return columns
 
 
-def _window(draft: Draft, stores: Stores, node: written.WindowDefinition) -> None:
-    schema = _schema(draft.report, node.name.text, node.columns)
+def _lower_window(draft: LoweringContext, stores: Stores, node: written.WindowDefinition) -> None:
+    schema = _lower_schema(draft.report, node.name.text, node.columns)
     draft.symbols.define(Entry(WINDOW, node.name.text, schema, node.name.at))
     slot = Slot(schema.name, schema, (schema.name,))
     window = lower_window(draft.context((slot,), no_aggregates="in a window"), node.window)
@@ -135,7 +147,9 @@ def _window(draft: Draft, stores: Stores, node: written.WindowDefinition) -> Non
     stores.windows.append(nodes.NamedWindow(schema, window, events, annotations))
 
 
-def _trigger(draft: Draft, stores: Stores, node: written.TriggerDefinition) -> None:
+def _lower_trigger(
+    draft: LoweringContext, stores: Stores, node: written.TriggerDefinition
+) -> None:
     name = node.name.text
     entry = Entry(STREAM, name, Schema(name, TRIGGERED), node.name.at, implicit=True)
     draft.symbols.define(entry)
@@ -150,9 +164,23 @@ def _trigger(draft: Draft, stores: Stores, node: written.TriggerDefinition) -> N
     stores.triggers.append(nodes.Trigger(name, every_ms, cron, at_start))
 
 
-def _aggregation(draft: Draft, stores: Stores, node: written.AggregationDefinition) -> None:
+def _refuse_expressions_of_aggregates(
+    report: Report, node: written.AggregationDefinition, select: nodes.Select
+) -> None:
+    """What is kept for each unit of time is an aggregate or the last value, nothing around it."""
+    for item, lowered in zip(node.selection.items, select.items, strict=False):
+        inner = walk(lowered.expr)[1:]
+        if any(isinstance(n, Agg) for n in inner) and not isinstance(lowered.expr, Agg):
+            hint = "keep the aggregate alone, and compute with it in the query that reads it"
+            report.error(item.at, "an aggregation keeps single aggregates", hint)
+
+
+def _lower_aggregation(
+    draft: LoweringContext, stores: Stores, node: written.AggregationDefinition
+) -> None:
     report, name = draft.report, node.name.text
-    for shards in named(node.annotations, "PartitionById"):
+    _warn_of_stores(report, node.annotations)
+    for shards in find_annotation(node.annotations, "PartitionById"):
         hint = "remove it: the engine spreads an aggregation over its tasks by key"
         report.error(shards.at, "aggregations by shard are not supported", hint)
     entry = Entry(AGGREGATION, name, None, node.name.at)
@@ -162,6 +190,7 @@ def _aggregation(draft: Draft, stores: Stores, node: written.AggregationDefiniti
     source, slot = lower_source(draft, node.source)
     context = draft.context((slot,))
     select = lower_selection(context, node.selection, node.at)
+    _refuse_expressions_of_aggregates(report, node, select)
     by = None
     if node.by is not None:
         found = context.lower(node.by)
@@ -171,12 +200,12 @@ def _aggregation(draft: Draft, stores: Stores, node: written.AggregationDefiniti
             )
         assert isinstance(found, Field)
         by = found
-    durations = _durations(report, node)
-    schema = output_schema(name, select.items)
+    durations = _lower_durations(report, node)
+    schema = build_output_schema(name, select.items)
     schema = Schema(name, (AGG_TIMESTAMP, *schema.attributes))
     entry.schema = schema
     annotations = lower_annotations(node.annotations)
-    purge_ms, retention_ms = _purge(report, node)
+    purge_ms, retention_ms = _lower_purge(report, node)
     stores.aggregations.append(
         nodes.Aggregation(
             schema, source, select, durations, by, annotations,
@@ -185,16 +214,16 @@ def _aggregation(draft: Draft, stores: Stores, node: written.AggregationDefiniti
     )  # fmt: skip
 
 
-def _purge(
+def _lower_purge(
     report: Report, node: written.AggregationDefinition
 ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
     """`@purge(enable='true', interval='1 min', @retentionPeriod(sec='120 sec', day='all'))`."""
-    for purge in named(node.annotations, "purge"):
-        if value(purge, "enable", "true").lower() != "true":
+    for purge in find_annotation(node.annotations, "purge"):
+        if annotation_value(purge, "enable", "true").lower() != "true":
             continue
-        interval = duration_ms(report, purge, "interval") or PURGE_MS
+        interval = parse_duration_ms(report, purge, "interval") or PURGE_MS
         kept = dict(RETENTION_MS)
-        for period in named(purge.nested, "retentionPeriod"):
+        for period in find_annotation(purge.nested, "retentionPeriod"):
             for word, text in period.pairs:
                 unit = _SPELLED.get(word.lower().rstrip("s"), word.lower().rstrip("s"))
                 if unit not in DURATIONS:
@@ -203,12 +232,12 @@ def _purge(
                 if text.lower() == "all":
                     kept.pop(unit, None)
                 else:
-                    kept[unit] = duration_ms(report, period, word) or 0
+                    kept[unit] = parse_duration_ms(report, period, word) or 0
         return interval, tuple(kept.items())
     return None, ()
 
 
-def _durations(report: Report, node: written.AggregationDefinition) -> tuple[str, ...]:
+def _lower_durations(report: Report, node: written.AggregationDefinition) -> tuple[str, ...]:
     places = [DURATIONS.index(d) for d in node.durations]
     if node.is_range:
         first, last = places
@@ -218,7 +247,7 @@ def _durations(report: Report, node: written.AggregationDefinition) -> tuple[str
     return tuple(DURATIONS[p] for p in sorted(set(places)))
 
 
-def script_functions(
+def lower_script_functions(
     report: Report, definitions: tuple[written.Definition, ...]
 ) -> list[tuple[nodes.ScriptFunction, Function]]:
     """Functions an app defines itself, with their rows for the table of functions."""

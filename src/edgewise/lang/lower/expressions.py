@@ -1,4 +1,4 @@
-"""Expressions: names to slots, operators and functions to types.
+"""Lower expressions: resolve names to slots, derive the types of operators and functions.
 
 Numbers are promoted, strings and bools only meet their own kind; all else is refused here so that
 no engine ever sees it.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from edgewise.event.types import NUMERIC, AttrType, promote
 from edgewise.lang.lower.scope import Scope, Slot
 from edgewise.lang.lower.symbols import AGGREGATION, TABLE, WINDOW, Symbols
-from edgewise.lang.report import Refused, Report, nearest
+from edgewise.lang.report import Refused, Report, suggest_nearest
 from edgewise.lang.source import At
 from edgewise.lang.syntax import expr as written
 from edgewise.lang.syntax.query import Name
@@ -92,7 +92,7 @@ class Context:
                 terms.append(self.boolean(term, f"'{node.op}'"))
         if len(terms) < len(node.terms):
             raise Refused
-        return exprs.balanced(exprs.And if node.op == "and" else exprs.Or, terms)
+        return exprs.build_balanced(exprs.And if node.op == "and" else exprs.Or, terms)
 
     def _binary(self, node: written.Binary) -> exprs.Expr:
         if isinstance(node.left, written.Not):
@@ -177,7 +177,7 @@ class Context:
         if function is None:
             self.report.check_whole()
             self.report.check_room()
-            hint = nearest(full, self.functions)
+            hint = suggest_nearest(full, self.functions)
             self.report.fail(node.at, f"there is no function '{full}'", hint)
         if function.name == "eventTimestamp":
             return self._event_timestamp(node)
@@ -187,9 +187,11 @@ class Context:
         if node.star and function.name == "count":
             return exprs.Agg(AttrType.LONG, "count", ())
         args = self._arguments(node, function)
+        if function.fold is not None:
+            return function.fold(self.functions.environment, args)
         kind = function.type_of(args)
         if function.aggregate:
-            return exprs.Agg(kind, function.name, args)
+            return exprs.Agg(kind, function.name, args, function.body)
         return exprs.Call(
             kind,
             function.name,
@@ -198,6 +200,8 @@ class Context:
             function.spark,
             function.clocked,
             function.takes_null,
+            function.drops_null,
+            function.typed,
         )
 
     def _event_timestamp(self, node: written.Call) -> exprs.Expr:
@@ -216,8 +220,12 @@ class Context:
         _check_arity(self.report, node.at, function, len(node.args))
         inner = self.without_aggregates("inside another") if function.aggregate else self
         args = inner.each(node.args)
-        for place, (arg, text) in enumerate(zip(args, node.args, strict=True)):
-            legal = function.takes[min(place, len(function.takes) - 1)]
+        if function.shapes and not function.fits(tuple(a.type for a in args)):
+            given = ", ".join(a.type.value for a in args) or "nothing"
+            hint = f"write {' or '.join(_shape_texts(function))}"
+            self.report.fail(node.at, f"'{function.name}' does not take ({given})", hint)
+        for index, (arg, text) in enumerate(zip(args, node.args, strict=True)):
+            legal = _legal_types(function, index)
             if arg.type not in legal:
                 wanted = " or ".join(t.value for t in AttrType if t in legal)
                 message = f"'{function.name}' takes {wanted} here, this is {arg.type.value}"
@@ -241,16 +249,30 @@ class Context:
     ) -> None:
         if function.agree is None:
             return
-        places = function.agree or range(len(args))
-        first = args[places[0]].type
-        for place in places:
-            if args[place].type is not first:
+        indexes = function.agree or range(len(args))
+        first = args[indexes[0]].type
+        for index in indexes:
+            if args[index].type is not first:
                 self.report.fail(
-                    node.args[place].at,
+                    node.args[index].at,
                     f"'{function.name}' takes one type: {first.value} before, "
-                    f"{args[place].type.value} here",
+                    f"{args[index].type.value} here",
                     f"convert it with convert(..., '{first.value}')",
                 )
+
+
+def _legal_types(function: Function, index: int) -> frozenset[AttrType]:
+    if function.shapes:
+        return frozenset(AttrType)
+    return function.takes[min(index, len(function.takes) - 1)]
+
+
+def _shape_texts(function: Function) -> list[str]:
+    return [f"{function.name}({', '.join(map(_type_text, s))})" for s in function.shapes]
+
+
+def _type_text(types: frozenset[AttrType]) -> str:
+    return "|".join(sorted(t.value for t in types))
 
 
 def _check_arity(report: Report, at: At, function: Function, given: int) -> None:

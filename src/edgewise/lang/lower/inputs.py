@@ -1,4 +1,4 @@
-"""Streams with their handlers and windows, and joins of two."""
+"""Lower the inputs of queries: streams with handlers and windows, and joins."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
-from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.context import LoweringContext
 from edgewise.lang.lower.expressions import Context
 from edgewise.lang.lower.scope import Slot
 from edgewise.lang.lower.symbols import AGGREGATION, STREAM, TABLE, WINDOW
 from edgewise.lang.lower.windows import lower_window
-from edgewise.lang.report import Refused, Report, nearest
+from edgewise.lang.report import Refused, Report, suggest_nearest
 from edgewise.lang.syntax import expr as written_expr
 from edgewise.lang.syntax import query as written
 from edgewise.lang.tokens import UNIT_WORDS
@@ -30,13 +30,18 @@ PER_UNITS = frozenset(UNIT_WORDS) - {"week", "weeks", "millisec", "millisecond",
 
 
 def lower_source(
-    draft: Draft, node: written.Source, kinds: tuple[str, ...] = (STREAM, WINDOW)
+    draft: LoweringContext,
+    node: written.Source,
+    kinds: tuple[str, ...] = (STREAM, WINDOW),
+    *,
+    operators: bool = False,
 ) -> tuple[nodes.StreamInput, Slot]:
     """A stream through its handlers, and the slot that later clauses see.
 
-    What is refused is left out and the rest is read on: the report holds the problem.
+    What is refused is left out and the rest is read on: the report holds the problem. Stream
+    processors are legal where `operators` are: in a query on one stream.
     """
-    name = resolve(draft, node)
+    name = resolve_stream(draft, node)
     label = node.alias or name.full
     slot = Slot(label, Schema(name.full, ()), (label,), broken=True)
     with draft.report.attempt():
@@ -45,30 +50,32 @@ def lower_source(
         if entry.kind == WINDOW and node.window is not None:
             hint = f"'{name.full}' is a window already; read it as it is"
             draft.report.error(node.window.at, "a named window takes no further window", hint)
-    before, slot = lower_handlers(draft, node.before, slot)
+    before, slot = lower_handlers(draft, node.before, slot, operators=operators)
     window: nodes.Window | None = None
     if node.window is not None:
         with draft.report.attempt():
-            window = lower_window(_plain(draft, slot), node.window)
-    after, slot = lower_handlers(draft, node.after, slot)
+            window = lower_window(_lower_plain_source(draft, slot), node.window)
+    after, slot = lower_handlers(draft, node.after, slot, operators=operators)
     return nodes.StreamInput(name.full, label, before, window, after), slot
 
 
-def resolve(draft: Draft, node: written.Source) -> written.Name:
+def resolve_stream(draft: LoweringContext, node: written.Source) -> written.Name:
     if isinstance(node.stream, written.Query):
         return draft.inner(draft, node.stream)
     return node.stream
 
 
-def _plain(draft: Draft, slot: Slot) -> Context:
+def _lower_plain_source(draft: LoweringContext, slot: Slot) -> Context:
     return draft.context((slot,), no_aggregates="in a filter or a window")
 
 
 def lower_handlers(
-    draft: Draft,
+    draft: LoweringContext,
     handlers: tuple[written.Handler, ...],
     slot: Slot,
     others: tuple[Slot, ...] = (),
+    *,
+    operators: bool = False,
 ) -> tuple[tuple[nodes.Handler, ...], Slot]:
     """Filters and stream functions in order; a function may add attributes for those after.
 
@@ -82,7 +89,8 @@ def lower_handlers(
             if isinstance(handler, written.Filter):
                 found.append(nodes.Filter(context.boolean(handler.condition, "a filter")))
             else:
-                call = _stream_call(context, handler, slot, draft.stream_functions)
+                known = draft.stream_functions
+                call = _lower_stream_call(context, handler, slot, known, operators=operators)
                 found.append(call)
                 attributes = (*slot.schema.attributes, *call.adds)
                 slot = replace(slot, schema=Schema(slot.schema.name, attributes))
@@ -92,11 +100,13 @@ def lower_handlers(
     return tuple(found), slot
 
 
-def _stream_call(
+def _lower_stream_call(
     context: Context,
     node: written.StreamFunction,
     slot: Slot,
     known: Mapping[str, StreamFunction],
+    *,
+    operators: bool,
 ) -> nodes.StreamCall:
     call = node.call
     full = f"{call.namespace}:{call.name}" if call.namespace else call.name
@@ -104,7 +114,7 @@ def _stream_call(
     if function is None:
         context.report.check_whole()
         names = [f.name for f in known.values()]
-        hint = nearest(full, names) or "a window is written #window.name()"
+        hint = suggest_nearest(full, names) or "a window is written #window.name()"
         context.report.fail(node.at, f"there is no stream function '{full}'", hint)
     args: tuple[Expr, ...]
     if call.star:
@@ -112,13 +122,20 @@ def _stream_call(
     else:
         args = context.each(call.args)
     _check_overload(context.report, node, function, tuple(a.type for a in args))
-    adds = function.adds(len(args))
+    processor = function.processor
+    problem = processor.rule(args) if processor and processor.rule else ""
+    if problem:
+        context.report.fail(node.at, f"#{function.name}: {problem}", function.usage)
+    if processor and not operators:
+        hint = "put it in a query before, which inserts into a stream of its own"
+        context.report.fail(node.at, f"#{function.name} is not legal in a join or pattern", hint)
+    adds = function.adds(args)
     for attribute in adds:
         if slot.schema.index(attribute.name) >= 0:
             context.report.fail(
                 node.at, f"'{function.name}' adds '{attribute.name}', which the stream has already"
             )
-    return nodes.StreamCall(function.name, args, adds, function.procedure)
+    return nodes.StreamCall(function.name, args, adds, function.procedure, processor is not None)
 
 
 def _check_overload(
@@ -127,11 +144,8 @@ def _check_overload(
     function: StreamFunction,
     given: tuple[AttrType, ...],
 ) -> None:
-    for shape in function.overloads:
-        if len(shape) == len(given) and all(
-            t in legal for t, legal in zip(given, shape, strict=True)
-        ):
-            return
+    if function.fits(given):
+        return
     shown = ", ".join(t.value for t in given) or "nothing"
     report.fail(node.at, f"'{function.name}' does not take ({shown})", function.usage)
 
@@ -139,10 +153,12 @@ def _check_overload(
 # Joins.
 
 
-def lower_join(draft: Draft, node: written.Join) -> tuple[nodes.JoinInput, tuple[Slot, ...]]:
+def lower_join(
+    draft: LoweringContext, node: written.Join
+) -> tuple[nodes.JoinInput, tuple[Slot, ...]]:
     report = draft.report
-    left, left_slot = _side(draft, node.left, triggers=node.trigger != "right")
-    right, right_slot = _side(draft, node.right, triggers=node.trigger != "left")
+    left, left_slot = _lower_join_side(draft, node.left, triggers=node.trigger != "right")
+    right, right_slot = _lower_join_side(draft, node.right, triggers=node.trigger != "left")
     slots = (left_slot, right_slot)
     if left_slot.name == right_slot.name:
         hint = "give each side a name: A as a join A as b"
@@ -159,24 +175,28 @@ def lower_join(draft: Draft, node: written.Join) -> tuple[nodes.JoinInput, tuple
     with report.attempt():
         aggregation = nodes.StoreKind.AGGREGATION in {left.kind, right.kind}
         within, per = lower_range(context, node.within, node.per, aggregation, node.at)
-    if not _keeps(left) and not _keeps(right):
+    if not _keeps_events(left) and not _keeps_events(right):
         hint = "add a window to a side: #window.time(1 min)"
         report.warn(node.at, "no side of this join keeps events, so none will meet", hint)
     return nodes.JoinInput(left, right, nodes.JoinKind(node.kind), on, within, per), slots
 
 
-def _keeps(side: nodes.JoinSide) -> bool:
+def _keeps_events(side: nodes.JoinSide) -> bool:
     return side.kind is not nodes.StoreKind.STREAM or side.input.window is not None
 
 
-def _side(draft: Draft, node: written.Source, *, triggers: bool) -> tuple[nodes.JoinSide, Slot]:
+def _lower_join_side(
+    draft: LoweringContext, node: written.Source, *, triggers: bool
+) -> tuple[nodes.JoinSide, Slot]:
     kinds = (STREAM, WINDOW, TABLE, AGGREGATION)
     source, slot = lower_source(draft, node, kinds)
     entry = draft.symbols.get(source.stream)
     kind = STORE_KINDS[entry.kind if entry else STREAM]
     stored = kind in {nodes.StoreKind.TABLE, nodes.StoreKind.AGGREGATION}
     if stored and node.window is not None:
-        draft.report.error(node.window.at, f"a {kind.value} takes no window")
+        hint = f"all rows of a {kind.value} are found; leave the window out"
+        draft.report.warn(node.window.at, f"a window on a {kind.value} has no effect", hint)
+        source = replace(source, window=None)
     return nodes.JoinSide(source, kind, triggers and not stored), slot
 
 

@@ -1,13 +1,13 @@
-"""One query against what a running app holds: tables, named windows, aggregations."""
+"""Lower an on-demand query against the tables, named windows and aggregations of an app."""
 
 from __future__ import annotations
 
-from edgewise.lang.lower.draft import Draft, Planned
+from edgewise.lang.lower.context import LoweringContext, PlanInProgress
 from edgewise.lang.lower.inputs import STORE_KINDS, lower_range
 from edgewise.lang.lower.outputs import lower_output
 from edgewise.lang.lower.queries import lower_inner
 from edgewise.lang.lower.scope import Slot
-from edgewise.lang.lower.selection import lower_selection, output_schema
+from edgewise.lang.lower.selection import build_output_schema, lower_selection
 from edgewise.lang.lower.symbols import AGGREGATION, STREAM, TABLE, WINDOW, Entry, Symbols
 from edgewise.lang.report import Report
 from edgewise.lang.source import NOWHERE
@@ -19,7 +19,9 @@ from edgewise.plan.functions import FunctionTable
 def lower_on_demand(
     report: Report, node: OnDemand, app: nodes.App, functions: FunctionTable
 ) -> nodes.OnDemandQuery:
-    draft = Draft(report, _symbols(report, app), functions, Planned(), lower_inner)
+    draft = LoweringContext(
+        report, _build_symbols(report, app), functions, PlanInProgress(), lower_inner
+    )
     slots: tuple[Slot, ...] = ()
     kind = nodes.StoreKind.TABLE
     if node.store is not None:
@@ -38,7 +40,7 @@ def lower_on_demand(
         select = lower_selection(context, node.selection, node.at)
     output = None
     if node.output is not None:
-        rows = output_schema("", select.items)
+        rows = build_output_schema("", select.items)
         if node.output.target is not None:
             draft.symbols.find(node.output.target, TABLE)
         output = lower_output(draft, node.output, rows)
@@ -47,7 +49,7 @@ def lower_on_demand(
     return nodes.OnDemandQuery(store, kind, label, select, on, within, per, output)
 
 
-def _symbols(report: Report, app: nodes.App) -> Symbols:
+def _build_symbols(report: Report, app: nodes.App) -> Symbols:
     found = Symbols(report)
     held = [
         *((STREAM, s.schema) for s in app.streams),

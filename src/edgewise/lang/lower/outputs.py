@@ -1,4 +1,4 @@
-"""What a query does with its rows: insert, delete, update, upsert, return; and how often."""
+"""Lower the output of a query: insert, delete, update, upsert, return, and its rate limit."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from dataclasses import replace
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import NUMERIC
-from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.context import LoweringContext
 from edgewise.lang.lower.expressions import Context
 from edgewise.lang.lower.scope import UNKNOWN, Slot
 from edgewise.lang.lower.symbols import STREAM, TABLE, WINDOW, Entry
-from edgewise.lang.report import Refused, nearest
+from edgewise.lang.report import Refused, suggest_nearest
 from edgewise.lang.syntax import query as written
 from edgewise.plan import nodes
 from edgewise.plan.exprs import Expr, OutField
 
 
 def lower_output(
-    draft: Draft, node: written.Output, rows: Schema | None, inputs: tuple[Slot, ...] = ()
+    draft: LoweringContext,
+    node: written.Output,
+    rows: Schema | None,
+    inputs: tuple[Slot, ...] = (),
 ) -> nodes.QueryOutput:
     """`rows` is the shape of what the query selects; a stream not known yet takes it.
 
@@ -29,10 +32,10 @@ def lower_output(
     if node.kind == "insert":
         if rows is None:
             raise Refused
-        _insert(draft, node.target, rows)
+        _lower_insert(draft, node.target, rows)
         return nodes.InsertInto(node.target.full, events)
     _, table = draft.symbols.find(node.target, TABLE)
-    context = _table_context(draft, node.target.full, table, rows, inputs)
+    context = _build_table_context(draft, node.target.full, table, rows, inputs)
     on: Expr | None = None
     with draft.report.attempt():
         on = context.boolean(node.on, "'on'") if node.on is not None else None
@@ -40,14 +43,16 @@ def lower_output(
         return nodes.DeleteFrom(node.target.full, on, events)
     if node.kind == "upsert" and rows is not None:
         _check_fit(draft, node.target, "table", table, rows)
-    sets = _assignments(context, node, table, rows)
+    sets = _lower_assignments(context, node, table, rows)
     if on is None:
         raise Refused
     output = nodes.UpdateTable if node.kind == "update" else nodes.UpdateOrInsert
     return output(node.target.full, on, sets, events)
 
 
-def check_timeout(draft: Draft, node: written.Output, source: nodes.QueryInput | None) -> None:
+def check_timeout(
+    draft: LoweringContext, node: written.Output, source: nodes.QueryInput | None
+) -> None:
     """Only what waits for a time can time out."""
     if node.events != "timeout" or source is None:
         return
@@ -64,7 +69,7 @@ def check_timeout(draft: Draft, node: written.Output, source: nodes.QueryInput |
         draft.report.fail(node.at, "a pattern that begins with an absence never times out", hint)
 
 
-def declare_target(draft: Draft, node: written.Output) -> None:
+def declare_target(draft: LoweringContext, node: written.Output) -> None:
     """A query that failed still makes its target known, so that one mistake is told once."""
     target = node.target
     if node.kind != "insert" or target is None or target.prefix == "!":
@@ -73,7 +78,7 @@ def declare_target(draft: Draft, node: written.Output) -> None:
         draft.symbols.define(Entry(STREAM, target.full, None, target.at, implicit=True))
 
 
-def _insert(draft: Draft, target: written.Name, rows: Schema) -> None:
+def _lower_insert(draft: LoweringContext, target: written.Name, rows: Schema) -> None:
     entry = draft.symbols.get(target.full)
     if entry is None and target.prefix != "!":
         if target.prefix == "#" and not draft.partition:
@@ -86,7 +91,9 @@ def _insert(draft: Draft, target: written.Name, rows: Schema) -> None:
     _check_fit(draft, target, entry.kind, schema, rows)
 
 
-def _check_fit(draft: Draft, target: written.Name, kind: str, has: Schema, rows: Schema) -> None:
+def _check_fit(
+    draft: LoweringContext, target: written.Name, kind: str, has: Schema, rows: Schema
+) -> None:
     """Rows fit by place: as many attributes, each of the same type."""
     report = draft.report
     if len(has.attributes) != len(rows.attributes):
@@ -94,7 +101,7 @@ def _check_fit(draft: Draft, target: written.Name, kind: str, has: Schema, rows:
             f"{kind} '{target.full}' has {len(has.attributes)} attributes, "
             f"this query selects {len(rows.attributes)}"
         )
-        report.fail(target.at, message, f"it is ({_shape(has)})")
+        report.fail(target.at, message, f"it is ({_describe_shape(has)})")
     for mine, its in zip(rows.attributes, has.attributes, strict=True):
         if mine.type is not its.type:
             message = (
@@ -104,12 +111,12 @@ def _check_fit(draft: Draft, target: written.Name, kind: str, has: Schema, rows:
             report.fail(target.at, message, f"convert it with convert(.., '{its.type.value}')")
 
 
-def _shape(schema: Schema) -> str:
+def _describe_shape(schema: Schema) -> str:
     return ", ".join(f"{a.name} {a.type.value}" for a in schema.attributes)
 
 
-def _table_context(
-    draft: Draft, name: str, table: Schema, rows: Schema | None, inputs: tuple[Slot, ...]
+def _build_table_context(
+    draft: LoweringContext, name: str, table: Schema, rows: Schema | None, inputs: tuple[Slot, ...]
 ) -> Context:
     slots = (Slot(name, table, (name,)), *(s for s in inputs if s.name != name))
     if rows is None:
@@ -118,7 +125,7 @@ def _table_context(
     return replace(context, scope=replace(context.scope, outputs=rows))
 
 
-def _assignments(
+def _lower_assignments(
     context: Context, node: written.Output, table: Schema, rows: Schema | None
 ) -> tuple[nodes.SetColumn, ...]:
     if not node.assignments:
@@ -132,18 +139,22 @@ def _assignments(
     found: list[nodes.SetColumn] = []
     for assignment in node.assignments:
         with context.report.attempt():
-            found.append(_assignment(context, assignment, table))
+            found.append(_lower_assignment(context, assignment, table))
     if len(found) < len(node.assignments):
         raise Refused
     return tuple(found)
 
 
-def _assignment(context: Context, node: written.Assignment, table: Schema) -> nodes.SetColumn:
+def _lower_assignment(
+    context: Context, node: written.Assignment, table: Schema
+) -> nodes.SetColumn:
     column, stream = node.target.name, node.target.stream
     if stream is not None and stream.name != table.name:
-        context.report.fail(node.target.at, f"'set' changes columns of '{table.name}' only")
+        hint = f"write {table.name}.{column}"
+        message = f"'set' changes columns of '{table.name}', whatever stands before the dot"
+        context.report.warn(node.target.at, message, hint)
     if table.index(column) < 0:
-        hint = nearest(column, table.names)
+        hint = suggest_nearest(column, table.names)
         context.report.fail(node.target.at, f"'{table.name}' has no column '{column}'", hint)
     value = context.lower(node.value)
     kind = table.type_of(column)

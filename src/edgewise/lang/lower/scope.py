@@ -1,4 +1,4 @@
-"""Which attributes an expression can see, and which slot each belongs to."""
+"""Find which attributes an expression can see, and which slot each belongs to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
-from edgewise.lang.report import Refused, Report, nearest, one_of
+from edgewise.lang.report import Refused, Report, list_some, suggest_nearest
 from edgewise.lang.source import At
 from edgewise.lang.syntax.expr import AttrRef, StreamRef
 from edgewise.plan.exprs import Expr, Field, OutField
@@ -67,7 +67,10 @@ class Scope:
             if slot.broken:
                 raise Refused
             self.report.check_room()
-            hint = nearest(ref.name, slot.schema.names) or f"it has {one_of(slot.schema.names)}"
+            hint = (
+                suggest_nearest(ref.name, slot.schema.names)
+                or f"it has {list_some(slot.schema.names)}"
+            )
             self.report.fail(ref.at, f"'{stream.name}' has no attribute '{ref.name}'", hint)
         return self._field(slot, ref, stream.index)
 
@@ -75,7 +78,10 @@ class Scope:
         kind = slot.schema.type_of(ref.name)
         self.check_index(slot, index, ref.at)
         if slot.counted and index is None and self.own != slot.name:
-            kind = AttrType.OBJECT  # the list of all collected values
+            if self.own:
+                index = -1  # a later element's filter sees the last event
+            else:
+                kind = AttrType.OBJECT  # the list of all collected values
         return Field(kind, slot.name, ref.name, index)
 
     def check_index(self, slot: Slot, index: int | None, at: At) -> None:
@@ -95,7 +101,7 @@ class Scope:
             if UNKNOWN in self.slots:
                 raise Refused
             labels = [s.labels[0] for s in self.slots]
-            hint = nearest(wanted, labels) or f"this clause sees {one_of(labels)}"
+            hint = suggest_nearest(wanted, labels) or f"this clause sees {list_some(labels)}"
             self.report.fail(ref.at, f"'{wanted}' is not an input here", hint)
         return found[0]
 
@@ -110,5 +116,5 @@ class Scope:
         if self.outputs is not None:
             known += self.outputs.names
         known = list(dict.fromkeys(known))
-        hint = nearest(ref.name, known) or (f"known: {one_of(known)}" if known else "")
+        hint = suggest_nearest(ref.name, known) or (f"known: {list_some(known)}" if known else "")
         self.report.fail(ref.at, f"there is no attribute '{ref.name}' here", hint)

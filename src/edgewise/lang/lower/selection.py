@@ -1,4 +1,4 @@
-"""The select list: output attributes and their types, grouping, having, order, limit."""
+"""Lower the select list: output attributes and types, grouping, having, order, limit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def lower_selection(context: Context, text: Selection | None, at: At) -> nodes.S
     items: tuple[nodes.SelectItem, ...] | None = None
     with report.attempt():
         if selection.items:
-            items = _items(context, selection.items)
+            items = _lower_items(context, selection.items)
         else:
-            items = _all(context, at if text is None else text.at)
+            items = _select_all(context, at if text is None else text.at)
     if items is None:
         slots = (*context.scope.slots, UNKNOWN)
         context = replace(context, scope=replace(context.scope, slots=slots))
-    outputs = output_schema("", items or ())
+    outputs = build_output_schema("", items or ())
     plain = context.without_aggregates("in 'group by'")
     group_by: list[Field] = []
     for ref in selection.group_by:
@@ -47,19 +47,19 @@ def lower_selection(context: Context, text: Selection | None, at: At) -> nodes.S
     order_by: list[nodes.OrderBy] = []
     for item in selection.order_by:
         with report.attempt():
-            order_by.append(_order(context, item, outputs))
-    limit = _count(context, selection.limit, "limit")
-    offset = _count(context, selection.offset, "offset")
+            order_by.append(_lower_order(context, item, outputs))
+    limit = _lower_count(context, selection.limit, "limit")
+    offset = _lower_count(context, selection.offset, "offset")
     if items is None:
         raise Refused
     return nodes.Select(items, tuple(group_by), having, tuple(order_by), limit, offset)
 
 
-def output_schema(name: str, items: tuple[nodes.SelectItem, ...]) -> Schema:
+def build_output_schema(name: str, items: tuple[nodes.SelectItem, ...]) -> Schema:
     return Schema(name, tuple(Attribute(i.name, i.expr.type) for i in items))
 
 
-def _items(
+def _lower_items(
     context: Context, written_items: tuple[SelectItem, ...]
 ) -> tuple[nodes.SelectItem, ...]:
     report = context.report
@@ -77,7 +77,7 @@ def _items(
     return tuple(items)
 
 
-def _all(context: Context, at: At) -> tuple[nodes.SelectItem, ...]:
+def _select_all(context: Context, at: At) -> tuple[nodes.SelectItem, ...]:
     """`select *`: the attributes of every slot, in order; a name may come once only."""
     items: list[nodes.SelectItem] = []
     names: set[str] = set()
@@ -96,7 +96,7 @@ def _all(context: Context, at: At) -> tuple[nodes.SelectItem, ...]:
     return tuple(items)
 
 
-def _order(context: Context, item: OrderItem, outputs: Schema) -> nodes.OrderBy:
+def _lower_order(context: Context, item: OrderItem, outputs: Schema) -> nodes.OrderBy:
     name = item.ref.name
     if item.ref.stream is None and outputs.index(name) >= 0:
         return nodes.OrderBy(OutField(outputs.type_of(name), name), item.descending)
@@ -106,7 +106,7 @@ def _order(context: Context, item: OrderItem, outputs: Schema) -> nodes.OrderBy:
     return nodes.OrderBy(found, item.descending)
 
 
-def _count(context: Context, text: written.Expression | None, what: str) -> int | None:
+def _lower_count(context: Context, text: written.Expression | None, what: str) -> int | None:
     count: int | None = None
     with context.report.attempt():
         if text is not None:

@@ -1,11 +1,11 @@
-"""Patterns and sequences: elements to slots, filters that may look at other elements."""
+"""Lower patterns and sequences: elements to slots, filters that may read earlier elements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from edgewise.event.schema import Schema
-from edgewise.lang.lower.draft import Draft
+from edgewise.lang.lower.context import LoweringContext
 from edgewise.lang.lower.inputs import lower_handlers
 from edgewise.lang.lower.scope import Slot
 from edgewise.lang.lower.symbols import STREAM, WINDOW
@@ -18,7 +18,7 @@ from edgewise.plan import nodes
 class _Elements:
     """The slots of a whole input, made before any filter is read: filters look both ways."""
 
-    draft: Draft
+    draft: LoweringContext
     slots: list[Slot] = field(default_factory=list)
 
     def add(self, source: written.Source, ref: str, *, counted: bool, hidden: bool) -> Slot:
@@ -40,39 +40,39 @@ class _Elements:
 
 
 def lower_states(
-    draft: Draft, node: written.StateInput
+    draft: LoweringContext, node: written.StateInput
 ) -> tuple[nodes.StateInput, tuple[Slot, ...]]:
     _check_every(draft, node)
     elements = _Elements(draft)
-    _collect(elements, node.state, counted=False)
+    _collect_elements(elements, node.state, counted=False)
     state = _Builder(draft, tuple(elements.slots)).build(node.state)
     within_ms = node.within.ms if node.within else None
     kind = nodes.StateKind(node.kind)
     return nodes.StateInput(kind, state, within_ms), tuple(elements.slots)
 
 
-def _collect(elements: _Elements, state: written.State, *, counted: bool) -> None:
+def _collect_elements(elements: _Elements, state: written.State, *, counted: bool) -> None:
     match state:
         case written.Element():
             elements.add(state.source, state.ref, counted=counted, hidden=False)
         case written.Absent():
             elements.add(state.source, "", counted=False, hidden=True)
         case written.Count():
-            _collect(elements, state.element, counted=True)
+            _collect_elements(elements, state.element, counted=True)
         case written.Both():
-            _collect(elements, state.left, counted=False)
-            _collect(elements, state.right, counted=False)
+            _collect_elements(elements, state.left, counted=False)
+            _collect_elements(elements, state.right, counted=False)
         case written.Every():
-            _collect(elements, state.state, counted=False)
+            _collect_elements(elements, state.state, counted=False)
         case written.Chain():
             for each in state.states:
-                _collect(elements, each, counted=False)
+                _collect_elements(elements, each, counted=False)
 
 
 class _Builder:
-    """Walks the states in the order of `_collect`, so that slots are taken as they come."""
+    """Walks the states in the order of `_collect_elements`: slots are taken one by one."""
 
-    def __init__(self, draft: Draft, slots: tuple[Slot, ...]) -> None:
+    def __init__(self, draft: LoweringContext, slots: tuple[Slot, ...]) -> None:
         self._draft = draft
         self._slots = slots
         self._next = 0
@@ -113,12 +113,12 @@ class _Builder:
 
     def _element(self, element: written.Element) -> nodes.StreamState:
         slot, handlers = self._take(element.source)
-        return nodes.StreamState(slot.name, _stream(element.source), handlers)
+        return nodes.StreamState(slot.name, _resolve_stream(element.source), handlers)
 
     def _absent(self, absent: written.Absent) -> nodes.AbsentState:
         slot, handlers = self._take(absent.source)
         waiting_ms = absent.waiting.ms if absent.waiting else None
-        return nodes.AbsentState(slot.name, _stream(absent.source), handlers, waiting_ms)
+        return nodes.AbsentState(slot.name, _resolve_stream(absent.source), handlers, waiting_ms)
 
     def _take(self, source: written.Source) -> tuple[Slot, tuple[nodes.Handler, ...]]:
         slot = self._slots[self._next]
@@ -127,29 +127,29 @@ class _Builder:
         return slot, handlers
 
 
-def _stream(source: written.Source) -> str:
+def _resolve_stream(source: written.Source) -> str:
     assert isinstance(source.stream, written.Name)
     return source.stream.full
 
 
-def _check_every(draft: Draft, node: written.StateInput) -> None:
+def _check_every(draft: LoweringContext, node: written.StateInput) -> None:
     """`every` once in depth; in a sequence at the front only."""
     top = node.state.states if isinstance(node.state, written.Chain) else (node.state,)
-    for place, state in enumerate(top):
+    for index, state in enumerate(top):
         if not isinstance(state, written.Every):
             continue
-        if node.kind == "sequence" and place:
+        if node.kind == "sequence" and index:
             hint = "in a sequence 'every' stands at the front"
             draft.report.error(state.at, "'every' in the middle of a sequence", hint)
-        if _holds_every(state.state):
+        if _contains_every(state.state):
             draft.report.error(state.at, "'every' inside 'every'", "one of them is enough")
 
 
-def _holds_every(state: written.State) -> bool:
+def _contains_every(state: written.State) -> bool:
     match state:
         case written.Every():
             return True
         case written.Chain():
-            return any(_holds_every(s) for s in state.states)
+            return any(_contains_every(s) for s in state.states)
         case _:
             return False

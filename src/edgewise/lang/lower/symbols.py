@@ -1,4 +1,4 @@
-"""What the names of an app stand for.
+"""Map the names of an app to what they are defined as.
 
 An entry without a schema is known but broken: its problem is reported where it was made, and
 whoever uses it is refused in silence.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from edgewise.event.schema import Schema
-from edgewise.lang.report import Refused, Report, nearest, one_of
+from edgewise.lang.report import Refused, Report, list_some, suggest_nearest
 from edgewise.lang.source import At
 from edgewise.lang.syntax.query import Name
 from edgewise.plan.nodes import Annotation
@@ -81,7 +81,7 @@ class Symbols:
         if name.prefix == "!":
             hint = f"add @OnError(action='STREAM') to stream '{name.text}'"
             self.report.fail(name.at, f"there is no fault stream '{name.full}'", hint)
-        hint = nearest(name.full, known) or (f"known: {one_of(known)}" if known else "")
+        hint = suggest_nearest(name.full, known) or (f"known: {list_some(known)}" if known else "")
         self.report.fail(name.at, f"there is no {' or '.join(kinds)} '{name.full}'", hint)
 
     def visible(self) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""The parser's place among the tokens: look, take, expect, and fail with a useful word.
+"""Walk the tokens: peek, take, expect, and fail with what would have been legal.
 
 Nesting is bounded by `NESTING_MAX`, so no input can exhaust the interpreter's stack, here or in
 whoever walks the tree later.
@@ -10,12 +10,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
-from edgewise.lang.report import Refused, Report, nearest
+from edgewise.lang.report import Refused, Report, suggest_nearest
 from edgewise.lang.source import At
 from edgewise.lang.tokens import Kind, Token
 
 T = TypeVar("T")
 
+CLAUSES = (
+    "clauses come in this order: from, select, group by, having, order by, limit, offset, output, "
+    "insert into"
+)
+# What people who know other languages write here, and how it is written in SiddhiQL.
+SLIPS = {
+    "=": "write == to compare",
+    "where": "write the condition in brackets behind the stream: from S[a > 3]",
+    "<>": "write != for unequal",
+    **dict.fromkeys(("select", "insert", "group", "having", "order", "limit"), CLAUSES),
+}
 NESTING_MAX = 60  # an author's deepest is about ten; generated code may nest 200, Python 1000
 
 
@@ -38,14 +49,14 @@ class Cursor:
         self._tried.clear()
         return token
 
-    def mark(self, role: str) -> None:
+    def note_role(self, role: str) -> None:
         """Tell the formatter what the sign at hand is."""
         self.roles[self.index] = role
 
     def peek(self, ahead: int = 1) -> Token:
         return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
 
-    def since(self, start: int) -> At:
+    def span_from(self, start: int) -> At:
         """From an offset to the end of the last token taken."""
         end = self.tokens[self.index - 1].end if self.index else start
         return start, max(start, end)
@@ -110,7 +121,7 @@ class Cursor:
             self.report.fail(self.token.at, f"{what} is too large")
         return int(self.advance().value)
 
-    def listed(self, read: Callable[[], T]) -> tuple[T, ...]:
+    def parse_list(self, read: Callable[[], T]) -> tuple[T, ...]:
         """One or more, with commas between."""
         found = [read()]
         while self.take_op(","):
@@ -123,8 +134,9 @@ class Cursor:
         found = self.token
         if found.kind is Kind.BROKEN:  # the lexer has told already
             raise Refused
+        hint = hint or SLIPS.get(self._text(found).lower(), "")
         if not hint and found.kind is Kind.WORD and len(found.word) > 1:
-            hint = nearest(found.value, self._tried - {found.word})
+            hint = suggest_nearest(found.value, self._tried - {found.word})
         named = found.kind.value if found.kind is Kind.END else f"'{self._text(found)}'"
         self.report.fail(self._point(found), f"expected {expected}, found {named}", hint)
 
@@ -140,7 +152,7 @@ class Cursor:
         return token.at
 
     @contextmanager
-    def nested(self) -> Iterator[None]:
+    def nest(self) -> Iterator[None]:
         self.depth += 1
         if self.depth > NESTING_MAX:
             self.depth = 0
@@ -155,7 +167,7 @@ class Cursor:
             self.depth = max(0, self.depth - 1)
 
     @contextmanager
-    def recovering(self, *stops: str) -> Iterator[None]:
+    def recover(self, *stops: str) -> Iterator[None]:
         """After a failure inside, skip to the next ';' (or one of the words) and go on."""
         try:
             yield

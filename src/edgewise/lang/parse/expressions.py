@@ -1,4 +1,4 @@
-"""Expressions, by precedence climbing.
+"""Parse expressions by precedence climbing.
 
 Highest first: parentheses and `is null`, `not`, `* / %`, `+ -`, `> < >= <=`, `== !=`,
 `in Table`, `and`, `or`. `not` binds tighter than comparison, as in the original language.
@@ -38,52 +38,52 @@ INFIX_WORDS = frozenset({"and", "or", "in", "is", "as", "of"})
 
 
 class Expressions(Cursor):
-    def expression(self) -> Expression:
-        with self.nested():
-            return self._disjunction()
+    def parse_expression(self) -> Expression:
+        with self.nest():
+            return self._parse_disjunction()
 
-    def _disjunction(self) -> Expression:
-        return self._logical("or", self._conjunction)
+    def _parse_disjunction(self) -> Expression:
+        return self._parse_logical("or", self._parse_conjunction)
 
-    def _conjunction(self) -> Expression:
-        return self._logical("and", self._membership)
+    def _parse_conjunction(self) -> Expression:
+        return self._parse_logical("and", self._parse_membership)
 
-    def _logical(self, op: str, term: Callable[[], Expression]) -> Expression:
+    def _parse_logical(self, op: str, term: Callable[[], Expression]) -> Expression:
         start = self.token.start
         terms = [term()]
         while self.take_word(op):
             terms.append(term())
-        return terms[0] if len(terms) == 1 else Logical(op, tuple(terms), self.since(start))
+        return terms[0] if len(terms) == 1 else Logical(op, tuple(terms), self.span_from(start))
 
-    def _membership(self) -> Expression:
+    def _parse_membership(self) -> Expression:
         start = self.token.start
-        found = self._binary(EQUALITY)
+        found = self._parse_binary(EQUALITY)
         while self.take_word("in"):
             table = self.expect_name("the name of a table").value
-            found = InTable(found, table, self.since(start))
+            found = InTable(found, table, self.span_from(start))
         return found
 
-    def _binary(self, level: int) -> Expression:
+    def _parse_binary(self, level: int) -> Expression:
         start = self.token.start
-        left = self._unary()
+        left = self._parse_unary()
         links = 0
         while self.token.kind is Kind.OP and LEVELS.get(self.token.value, -1) >= level:
             op = self.advance().value
-            right = self._binary(LEVELS[op] + 1)
-            left = Binary(op, left, right, self.since(start))
+            right = self._parse_binary(LEVELS[op] + 1)
+            left = Binary(op, left, right, self.span_from(start))
             links += 1
             if links > CHAIN_MAX:
                 hint = "add parentheses around parts of it, or compute a part in a query before"
                 self.report.fail(left.at, f"more than {CHAIN_MAX} operators in one chain", hint)
         return left
 
-    def _unary(self) -> Expression:
+    def _parse_unary(self) -> Expression:
         if not self._at_not():
-            return self._postfix()
+            return self._parse_postfix()
         start = self.token.start
         self.take_word("not")
-        with self.nested():
-            return Not(self._unary(), self.since(start))
+        with self.nest():
+            return Not(self._parse_unary(), self.span_from(start))
 
     def _at_not(self) -> bool:
         """`not` is also legal as a name: it negates where an operand follows."""
@@ -94,30 +94,31 @@ class Expressions(Cursor):
             return following.value in {"(", "#", "!", "-", "+"}
         return following.kind is not Kind.END and following.word not in INFIX_WORDS
 
-    def _postfix(self) -> Expression:
+    def _parse_postfix(self) -> Expression:
         start = self.token.start
-        operand = self._primary()
+        operand = self._parse_primary()
         if self.at_word("is") and self.peek().word == "null":
             self.take_word("is")
             self.take_word("null")
             if isinstance(operand, StreamRef | AttrRef | Call):
-                return IsNull(operand, self.since(start))
+                return IsNull(operand, self.span_from(start))
             self.report.fail(
-                self.since(start), "'is null' takes an attribute, an element or a function call"
+                self.span_from(start),
+                "'is null' takes an attribute, an element or a function call",
             )
         if isinstance(operand, StreamRef):
             self.fail("'.' and an attribute, or 'is null'")
         return operand
 
-    def _primary(self) -> Expression | StreamRef:
+    def _parse_primary(self) -> Expression | StreamRef:
         token = self.token
         if token.kind in NUMBERS or self.at_op("-", "+"):
-            return self._number()
+            return self._parse_number()
         if token.kind is Kind.STRING:
             self.advance()
             return Literal(AttrType.STRING, token.value, token.at)
         if self.take_op("("):
-            inner = self.expression()
+            inner = self.parse_expression()
             self.expect_op(")")
             return inner
         if token.word in {"true", "false"} and not self._names_something():
@@ -125,28 +126,28 @@ class Expressions(Cursor):
             self.advance()
             return Literal(AttrType.BOOL, token.word == "true", token.at)
         if self.at_name() or self.at_op("#", "!"):
-            return self._reference()
+            return self._parse_reference()
         return self.fail("an expression")
 
     def _names_something(self) -> bool:
         following = self.peek()
         return following.kind is Kind.OP and following.value in {".", "(", ":"}
 
-    def _number(self) -> Expression:
+    def _parse_number(self) -> Expression:
         start = self.token.start
         sign = ""
         if self.at_op("-", "+"):
-            self.mark("sign")
+            self.note_role("sign")
             sign = self.advance().value
         if self.token.kind not in NUMBERS:
             self.fail("a number", "only a literal takes a sign; write (0 - x) for the rest")
         token = self.token
         if token.kind is Kind.INT and self.peek().word in UNIT_WORDS and not sign:
-            return self.duration("a time")
+            return self.parse_duration("a time")
         self.advance()
         return number(self, token, sign, start)
 
-    def duration(self, what: str) -> Duration:
+    def parse_duration(self, what: str) -> Duration:
         """`1 min 30 sec`: units once each, largest first."""
         start, total, rank = self.token.start, 0, -1
         while self.token.kind is Kind.INT and self.peek().word in UNIT_WORDS:
@@ -160,46 +161,46 @@ class Expressions(Cursor):
             total += amount * UNITS_MS[unit]
         if rank < 0:
             self.fail(f"{what} such as '10 sec'", self._unit_hint())
-        return Duration(total, self.since(start))
+        return Duration(total, self.span_from(start))
 
     def _unit_hint(self) -> str:
         if self.token.kind is Kind.INT:
             return "units are year, month, week, day, hour, min, sec and millisec"
         return ""
 
-    def _reference(self) -> Expression | StreamRef:
+    def _parse_reference(self) -> Expression | StreamRef:
         """A function call, an attribute, `stream.attribute`, or a stream for `is null`."""
         start = self.token.start
         prefix = self.advance().value if self.at_op("#", "!") else ""
         name = self.expect_name("a name").value
         if not prefix and self.at_op("(", ":"):
-            return self._call(name, start)
-        index = self._index()
+            return self._parse_call(name, start)
+        index = self._parse_index()
         if self.take_op("."):
-            at = self.since(start)
+            at = self.span_from(start)
             attribute = self.expect_name("the name of an attribute").value
-            return AttrRef(attribute, StreamRef(name, prefix, index, at), self.since(start))
+            return AttrRef(attribute, StreamRef(name, prefix, index, at), self.span_from(start))
         if prefix or index is not None:
-            return StreamRef(name, prefix, index, self.since(start))
-        return AttrRef(name, None, self.since(start))
+            return StreamRef(name, prefix, index, self.span_from(start))
+        return AttrRef(name, None, self.span_from(start))
 
-    def attribute(self) -> AttrRef:
+    def parse_attribute(self) -> AttrRef:
         """An attribute where nothing else is legal: group by, order by, set."""
         at = self.token.at
-        found = self._reference()
+        found = self._parse_reference()
         if not isinstance(found, AttrRef):
             self.report.fail(at, "expected an attribute")
         return found
 
-    def call(self, what: str) -> Call:
+    def parse_call(self, what: str) -> Call:
         """A function call where nothing else is legal: windows and stream functions."""
         start = self.token.start
         name = self.expect_name(what).value
         if not self.at_op("(", ":"):
             self.fail("'(' and arguments")
-        return self._call(name, start)
+        return self._parse_call(name, start)
 
-    def _call(self, name: str, start: int) -> Call:
+    def _parse_call(self, name: str, start: int) -> Call:
         namespace = ""
         if self.take_op(":"):
             namespace, name = name, self.expect_name("the name of a function").value
@@ -210,11 +211,11 @@ class Expressions(Cursor):
             self.advance()
             star = True
         elif not self.at_op(")"):
-            args = self.listed(self.expression)
+            args = self.parse_list(self.parse_expression)
         self.expect_op(")")
-        return Call(name, args, namespace, star, self.since(start))
+        return Call(name, args, namespace, star, self.span_from(start))
 
-    def _index(self) -> int | None:
+    def _parse_index(self) -> int | None:
         if not self.at_op("["):
             return None
         following = self.peek()
@@ -222,7 +223,7 @@ class Expressions(Cursor):
             return None
         self.advance()
         if self.take_word("last"):
-            self.mark("tight")
+            self.note_role("tight")
             index = -1 - (self.expect_count("an index") if self.take_op("-") else 0)
         else:
             index = self.expect_count("an index")

@@ -1,4 +1,4 @@
-"""Patterns (`->`) and sequences (`,`): states in a chain.
+"""Parse patterns (`->`) and sequences (`,`).
 
 Both are read the same way; the first separator says which of the two it is. The few things only
 one of them allows are refused with the way to write it in the other.
@@ -53,27 +53,27 @@ class States(Sources):
         """What after a plain source makes it the first element of a pattern or sequence."""
         return self.at_op("->", ",", "<", "*", "+", "?") or self.at_word("and", "or")
 
-    def state_input(self, first: Source | None = None) -> StateInput:
+    def parse_state_input(self, first: Source | None = None) -> StateInput:
         start = self.token.start if first is None else first.at[0]
-        outer = self._start_over()
-        state = self._chain(first)
+        outer = self._reset_separator()
+        state = self._parse_chain(first)
         kind = SEPARATORS.get(self._separator, "pattern")
         if kind == "pattern" and self._short_count:
             hint = "write <0:> for *, <1:> for +, <0:1> for ?"
             self.report.error(self._short_count, "only a sequence takes *, + and ?", hint)
         within: Duration | None = None
         if self.take_word("within"):
-            within = self.duration("a time")
+            within = self.parse_duration("a time")
         self._separator = outer
-        return StateInput(kind, state, within, self.since(start))
+        return StateInput(kind, state, within, self.span_from(start))
 
-    def _start_over(self) -> str:
+    def _reset_separator(self) -> str:
         outer, self._separator, self._short_count = self._separator, "", None
         return outer
 
-    def _chain(self, first: Source | None = None) -> State:
+    def _parse_chain(self, first: Source | None = None) -> State:
         start = self.token.start if first is None else first.at[0]
-        states = [self._link(first)]
+        states = [self._parse_link(first)]
         while self.at_op("->", ","):
             if len(states) >= STATES_MAX:
                 hint = "split it: a query may select into a stream that the next one reads"
@@ -83,44 +83,44 @@ class States(Sources):
                 hint = "'->' makes a pattern and ',' a sequence; split it into two queries"
                 self.report.fail(at, "a pattern and a sequence cannot be mixed", hint)
             self._separator = separator
-            states.append(self._link())
-        return _flat(states, self.since(start))
+            states.append(self._parse_link())
+        return _flat(states, self.span_from(start))
 
-    def _link(self, first: Source | None = None) -> State:
+    def _parse_link(self, first: Source | None = None) -> State:
         start = self.token.start if first is None else first.at[0]
         if first is None and self.at_word("every") and self.at_state_start():
             self.take_word("every")
-            state = self._group() if self._at_group() else self._joined()
-            return Every(state, self.since(start))
+            state = self._parse_group() if self._at_group() else self._parse_element_or_pair()
+            return Every(state, self.span_from(start))
         if first is None and self._at_group():
-            return self._group()
-        return self._joined(first)
+            return self._parse_group()
+        return self._parse_element_or_pair(first)
 
     def _at_group(self) -> bool:
         return self.at_op("(")
 
-    def _group(self) -> State:
+    def _parse_group(self) -> State:
         """`( chain )`; a parenthesised logical pair is a chain of one."""
         self.expect_op("(")
-        with self.nested():
-            state = self._chain()
+        with self.nest():
+            state = self._parse_chain()
         self.expect_op(")")
         if isinstance(state, Element | Absent) and self.at_word("and", "or"):
-            return self._pair(state)
+            return self._parse_pair(state)
         return state
 
-    def _joined(self, first: Source | None = None) -> State:
+    def _parse_element_or_pair(self, first: Source | None = None) -> State:
         """One element, a counted one, or two with `and` or `or` between."""
-        left = self._single(first)
+        left = self._parse_element(first)
         if self.at_word("and", "or") and isinstance(left, Element | Absent):
-            return self._pair(left)
+            return self._parse_pair(left)
         return left
 
-    def _pair(self, left: Element | Absent) -> Both:
+    def _parse_pair(self, left: Element | Absent) -> Both:
         op = self.expect_word("and", "or")
         at = self.token.at
         parenthesised = self.take_op("(")
-        right = self._single()
+        right = self._parse_element()
         if parenthesised:
             self.expect_op(")")
         if isinstance(right, Count):
@@ -128,24 +128,24 @@ class States(Sources):
         if self.at_word("and", "or"):
             hint = "'and' and 'or' join two elements; write further ones as a chain"
             self.report.fail(self.token.at, "more than two elements joined", hint)
-        return Both(op, left, right, self.since(left.at[0]))
+        return Both(op, left, right, self.span_from(left.at[0]))
 
-    def _single(self, first: Source | None = None) -> Element | Count | Absent:
+    def _parse_element(self, first: Source | None = None) -> Element | Count | Absent:
         start = self.token.start if first is None else first.at[0]
         if first is None and self.at_word("not") and self.peek().value != "=":
             self.take_word("not")
-            source = self.basic_source()
-            waiting = self.duration("a time") if self.take_word("for") else None
-            return Absent(source, waiting, self.since(start))
+            source = self.parse_basic_source()
+            waiting = self.parse_duration("a time") if self.take_word("for") else None
+            return Absent(source, waiting, self.span_from(start))
         ref = ""
         if first is None and self.at_name() and self.peek().value == "=":
             ref = self.advance().value
             self.expect_op("=")
-        source = self.basic_source() if first is None else self._plain(first)
-        element = Element(source, ref, self.since(start))
-        return self._counted(element)
+        source = self.parse_basic_source() if first is None else self._check_element(first)
+        element = Element(source, ref, self.span_from(start))
+        return self._parse_count(element)
 
-    def _plain(self, source: Source) -> Source:
+    def _check_element(self, source: Source) -> Source:
         if source.window:
             hint = "put the window in a query before, and match on its output"
             self.report.fail(source.window.at, "a pattern element takes no window", hint)
@@ -154,16 +154,16 @@ class States(Sources):
             self.report.fail(source.stream.at, "a pattern element is a stream, no query", hint)
         return source
 
-    def _counted(self, element: Element) -> Element | Count:
+    def _parse_count(self, element: Element) -> Element | Count:
         start = element.at[0]
         if self.at_op(*SHORT_COUNTS):
             self._short_count = self.token.at
-            self.mark("tight")
+            self.note_role("tight")
             least, most = SHORT_COUNTS[self.advance().value]
-            return Count(element, least, most, self.since(start))
+            return Count(element, least, most, self.span_from(start))
         if not self.at_op("<"):
             return element
-        self.mark("tight")
+        self.note_role("tight")
         self.advance()
         at = self.token.at
         low = self.expect_count("a count") if self.token.kind is Kind.INT else None
@@ -172,12 +172,12 @@ class States(Sources):
             high = self.expect_count("a count") if self.token.kind is Kind.INT else None
         if low is None and high is None:
             self.fail("a count such as <2>, <1:3>, <2:> or <:5>")
-        self.mark("close")
+        self.note_role("close")
         self.expect_op(">")
         least = low or 0
         if high is not None and high < least:
             self.report.error(at, f"at least {least} and at most {high} can never match")
-        return Count(element, least, high, self.since(start))
+        return Count(element, least, high, self.span_from(start))
 
 
 def _flat(states: list[State], at: At) -> State:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from edgewise.event.types import AttrType
 from edgewise.lang.source import At
-from edgewise.lang.syntax.expr import AttrRef, Call, Duration, place
+from edgewise.lang.syntax.expr import AttrRef, Call, Duration, span_field
 from edgewise.lang.syntax.query import Annotation, Name, Partition, Query, Selection, Source
 
 
@@ -15,7 +15,7 @@ from edgewise.lang.syntax.query import Annotation, Name, Partition, Query, Selec
 class Column:
     name: str
     type: AttrType
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class StreamDefinition:
     name: Name
     columns: tuple[Column, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TableDefinition:
     name: Name
     columns: tuple[Column, ...]
     annotations: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class WindowDefinition:
     window: Call
     events: str = "all"
     annotations: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class TriggerDefinition:
     every: Duration | None = None
     when: str = ""
     annotations: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class FunctionDefinition:
     returns: AttrType
     body: str
     annotations: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class AggregationDefinition:
     is_range: bool = False
     by: AttrRef | None = None
     annotations: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 Definition: TypeAlias = (
@@ -94,4 +94,4 @@ class App:
     annotations: tuple[Annotation, ...]
     definitions: tuple[Definition, ...]
     executions: tuple[Query | Partition, ...]
-    at: At = place()
+    at: At = span_field()

@@ -13,7 +13,7 @@ from edgewise.event.types import AttrType
 from edgewise.lang.source import NOWHERE, At
 
 
-def place() -> Any:
+def span_field() -> Any:
     """The field that says where a node stands in the text."""
     return field(default=NOWHERE, compare=False, repr=False)
 
@@ -22,7 +22,7 @@ def place() -> Any:
 class Literal:
     type: AttrType
     value: str | int | float | bool
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Duration:
     """A time literal such as `1 min 30 sec`."""
 
     ms: int
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,20 @@ class StreamRef:
     name: str
     prefix: str = ""
     index: int | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class AttrRef:
     name: str
     stream: StreamRef | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
     operand: Expression
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Binary:
     op: str
     left: Expression
     right: Expression
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Logical:
 
     op: str
     terms: tuple[Expression, ...]
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ class IsNull:
     """A bare name may be an attribute or a pattern element: the scope decides."""
 
     operand: Expression | StreamRef
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class InTable:
     condition: Expression
     table: str
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Call:
     args: tuple[Expression, ...] = ()
     namespace: str = ""
     star: bool = False
-    at: At = place()
+    at: At = span_field()
 
 
 Expression: TypeAlias = (

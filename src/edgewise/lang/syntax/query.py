@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from edgewise.lang.source import At
-from edgewise.lang.syntax.expr import AttrRef, Call, Duration, Expression, place
+from edgewise.lang.syntax.expr import AttrRef, Call, Duration, Expression, span_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,19 +16,19 @@ class Annotation:
     name: str
     pairs: tuple[tuple[str, str], ...] = ()
     nested: tuple[Annotation, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     condition: Expression
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFunction:
     call: Call
-    at: At = place()
+    at: At = span_field()
 
 
 Handler: TypeAlias = Filter | StreamFunction
@@ -40,7 +40,7 @@ class Name:
 
     text: str
     prefix: str = ""
-    at: At = place()
+    at: At = span_field()
 
     @property
     def full(self) -> str:
@@ -56,7 +56,7 @@ class Source:
     window: Call | None = None
     after: tuple[Handler, ...] = ()
     alias: str = ""
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Within:
 
     start: Expression
     end: Expression | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Join:
     on: Expression | None = None
     within: Within | None = None
     per: Expression | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Element:
 
     source: Source
     ref: str = ""
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Count:
     element: Element
     least: int
     most: int | None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Absent:
 
     source: Source
     waiting: Duration | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,13 @@ class Both:
     op: str
     left: Element | Absent
     right: Element | Absent
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
     state: State
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Chain:
     """One state after the other; two or more."""
 
     states: tuple[State, ...]
-    at: At = place()
+    at: At = span_field()
 
 
 State: TypeAlias = Element | Count | Absent | Both | Every | Chain
@@ -144,7 +144,7 @@ class StateInput:
     kind: str
     state: State
     within: Duration | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 QueryInput: TypeAlias = Source | Join | StateInput
@@ -154,14 +154,14 @@ QueryInput: TypeAlias = Source | Join | StateInput
 class SelectItem:
     expression: Expression
     alias: str = ""
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class OrderItem:
     ref: AttrRef
     descending: bool = False
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Selection:
     order_by: tuple[OrderItem, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +184,14 @@ class Rate:
     kind: str = "all"
     every: Duration | None = None
     events: int | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
     target: AttrRef
     value: Expression
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class Output:
     events: str = "current"
     assignments: tuple[Assignment, ...] = ()
     on: Expression | None = None
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +215,14 @@ class Query:
     selection: Selection | None
     rate: Rate | None
     output: Output
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class RangeKey:
     condition: Expression
     label: str
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class PartitionKey:
     stream: Name
     value: Expression | None = None
     ranges: tuple[RangeKey, ...] = ()
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Partition:
     annotations: tuple[Annotation, ...]
     keys: tuple[PartitionKey, ...]
     queries: tuple[Query, ...]
-    at: At = place()
+    at: At = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,4 +254,4 @@ class OnDemand:
     per: Expression | None = None
     selection: Selection | None = None
     output: Output | None = None
-    at: At = place()
+    at: At = span_field()

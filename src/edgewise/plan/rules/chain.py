@@ -1,4 +1,4 @@
-"""Chained queries with different keys become stages: the chain is cut at a stream in between.
+"""Split chained queries with different keys into stages, at a stream between them.
 
 A fragment that can have no key as a whole may be two that can. It is cut where nobody can tell:
 
@@ -26,44 +26,48 @@ from edgewise.plan.nodes import (
     streams_of,
     windows_of,
 )
-from edgewise.plan.rules.keys import split
+from edgewise.plan.rules.keys import split_into_fragments
 
-CUTS_MAX = 2  # streams one tries to cut at together; with more stages a batch has more jobs
+SPLITS_MAX = 2  # streams one tries to cut at together; with more stages a batch has more jobs
 CANDIDATES_MAX = 8  # streams in between that are tried; a larger app is cut by its author
 AT_ONCE_WINDOWS = frozenset({"length", "time", "externalTime", "timeLength"})
 
 
-def staged(app: App) -> tuple[Fragment, ...]:
+def split_into_stages(app: App) -> tuple[Fragment, ...]:
     """The fragments of an app, each after those it reads from."""
-    best = split(app)
+    best = split_into_fragments(app)
     if app.lateness_ms is not None:  # events are put in order once, where they enter
         return best
-    for cuts in _choices(_candidates(app, best)):
-        found = _in_turn(app, split(app, cuts))
-        if _fits(app, cuts, found) and _alone(found) < _alone(best):
+    for boundaries in _list_split_choices(_find_splittable_streams(app, best)):
+        found = _order_by_dependency(app, split_into_fragments(app, boundaries))
+        if _is_valid_split(app, boundaries, found) and _count_single_task_queries(
+            found
+        ) < _count_single_task_queries(best):
             best = found
     return best
 
 
-def _alone(fragments: Collection[Fragment]) -> int:
+def _count_single_task_queries(fragments: Collection[Fragment]) -> int:
     """Queries that run on one task."""
-    return sum(len(f.queries) for f in fragments if _on_one_task(f))
+    return sum(len(f.queries) for f in fragments if _runs_on_one_task(f))
 
 
-def _on_one_task(fragment: Fragment) -> bool:
+def _runs_on_one_task(fragment: Fragment) -> bool:
     return not fragment.keyed and not fragment.stateless
 
 
-def _choices(candidates: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Few cuts first: of two that are as good the first is kept."""
+def _list_split_choices(candidates: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Few boundaries first: of two that are as good the first is kept."""
     if len(candidates) <= CANDIDATES_MAX:
-        for count in range(1, CUTS_MAX + 1):
+        for count in range(1, SPLITS_MAX + 1):
             yield from combinations(candidates, count)
 
 
-def _candidates(app: App, fragments: Collection[Fragment]) -> list[str]:
+def _find_splittable_streams(app: App, fragments: Collection[Fragment]) -> list[str]:
     """Streams between two queries of a chain that runs on one task."""
-    chained = {n for f in fragments if _on_one_task(f) and len(f.queries) > 1 for n in f.queries}
+    chained = {
+        n for f in fragments if _runs_on_one_task(f) and len(f.queries) > 1 for n in f.queries
+    }
     queries = [q for q in app.queries if q.name in chained]
     writers: dict[str, list[Query]] = {}
     readers: dict[str, list[Query]] = {}
@@ -83,12 +87,12 @@ def _candidates(app: App, fragments: Collection[Fragment]) -> list[str]:
         and stream in readers
         and stream in between
         and f"!{stream}" not in names
-        and _one_row_at_once(first)
+        and _emits_at_most_one_row(first)
         and all(set(streams_of(q.input)) == {stream} for q in readers[stream])
     ]
 
 
-def _one_row_at_once(query: Query) -> bool:
+def _emits_at_most_one_row(query: Query) -> bool:
     """An event makes at most one row, and nothing but an event makes one."""
     select, output = query.select, query.output
     return (
@@ -103,16 +107,19 @@ def _one_row_at_once(query: Query) -> bool:
     )
 
 
-def _fits(app: App, cuts: tuple[str, ...], fragments: Collection[Fragment]) -> bool:
+def _is_valid_split(
+    app: App, boundaries: tuple[str, ...], fragments: Collection[Fragment]
+) -> bool:
     """A fragment reads inputs of the app, or one stream that was cut; none is left out."""
     inputs = {s.name for s in app.inputs}
     whole = sum(len(f.queries) for f in fragments) == len(app.queries)
     return whole and all(
-        set(f.inputs) <= inputs or (len(f.inputs) == 1 and f.inputs[0] in cuts) for f in fragments
+        set(f.inputs) <= inputs or (len(f.inputs) == 1 and f.inputs[0] in boundaries)
+        for f in fragments
     )
 
 
-def _in_turn(app: App, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+def _order_by_dependency(app: App, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
     """Each after those it reads from, without those that wait for each other."""
     target = {q.name: q.output.target for q in app.queries}
     known = {s.name for s in app.inputs}

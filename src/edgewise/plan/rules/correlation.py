@@ -1,4 +1,4 @@
-"""Equalities that tie the slots of a pattern or a join together: `e2.k == e1.k`.
+"""Find equalities between the slots of a pattern or a join, such as `e2.k == e1.k`.
 
 Attributes that must be equal in every match form a class. A class with an attribute of every slot
 is a key: events of different keys can never take part in one match.
@@ -31,7 +31,7 @@ def correlate(query_input: JoinInput | StateInput) -> list[KeyClass]:
         ]
         slots = [leaf.slot for leaf in leaves]
     found: list[KeyClass] = []
-    for members in equal_places(conditions):
+    for members in find_equal_slots(conditions):
         key: KeyClass = {}
         for slot, attribute in members:
             key.setdefault(slot, attribute)
@@ -40,18 +40,18 @@ def correlate(query_input: JoinInput | StateInput) -> list[KeyClass]:
     return found
 
 
-def equal_places(conditions: Iterable[Expr]) -> list[list[Place]]:
+def find_equal_slots(conditions: Iterable[Expr]) -> list[list[Place]]:
     """Classes of places that every one of the conditions together forces to be equal."""
     classes: list[list[Place]] = []
     for condition in conditions:
-        for left, right in _equalities(condition):
+        for left, right in _list_equalities(condition):
             touching = [c for c in classes if left in c or right in c]
             merged = list(dict.fromkeys([p for c in touching for p in c] + [left, right]))
             classes = [c for c in classes if c not in touching] + [merged]
     return classes
 
 
-def _equalities(condition: Expr) -> Iterable[tuple[Place, Place]]:
+def _list_equalities(condition: Expr) -> Iterable[tuple[Place, Place]]:
     """The `a == b` between two slots that must hold for the whole condition to hold."""
     for expr in conjuncts(condition):
         match expr:

@@ -1,0 +1,336 @@
+"""Declare the commands, their options with defaults, and an example of each.
+
+argparse only, so that `edgewise check` starts in a fraction of a second: everything else is
+imported by `handlers` when a command runs. Used by `edgewise.cli`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgewise import __version__
+from edgewise.cli import handlers
+
+if TYPE_CHECKING:
+    Parsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  no public name
+
+
+class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows the default of every option, in words where it is empty, and keeps examples."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = action.help or ""
+        if not action.option_strings or action.default is argparse.SUPPRESS:
+            return text
+        if action.required or "(default" in text:
+            return text
+        if action.default is False:
+            return f"{text} (default: off)"
+        if action.default in (None, "", []):
+            return f"{text} (default: none)"
+        return super()._get_help_string(action)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edgewise", description="One SiddhiQL file is one pipeline: capture, compute, serve."
+    )
+    parser.add_argument("--version", action="version", version=f"edgewise {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (
+        _add_run,
+        _add_edge,
+        _add_demo,
+        _add_replay,
+        _add_check,
+        _add_explain,
+        _add_fmt,
+        _add_publish,
+        _add_tail,
+        _add_log,
+        _add_state,
+        _add_bench,
+    ):
+        add(commands)
+    return parser
+
+
+def _add_command(
+    commands: Parsers, name: str, summary: str, example: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n  {example}",
+        formatter_class=HelpFormatter,
+    )
+
+
+def _add_run(commands: Parsers) -> None:
+    example = "edgewise run app.siddhi --engine embedded --data edgewise-data"
+    parser = _add_command(commands, "run", "run an app as a node, until Ctrl-C", example)
+    _add_app_and_logs(parser)
+    parser.add_argument(
+        "--retain-mb",
+        type=int,
+        help="MB that each log keeps; 0: all (default: a quarter of the disk for all logs; all "
+        "where ledgers are archived)",
+    )
+    parser.add_argument(
+        "--retain-hours",
+        type=float,
+        help="hours that each log keeps; 0: all (default: 168; all where ledgers are archived)",
+    )
+    parser.add_argument("--archive-hours", type=float, help="move older ledgers to Parquet")
+    parser.add_argument(
+        "--archive-mb", type=int, help="move ledgers to Parquet while a log has more MB of them"
+    )
+    _add_engine(parser)
+    _add_node_options(parser)
+    parser.add_argument(
+        "--watch", action="store_true", help="load the app again when its file changes"
+    )
+    parser.add_argument(
+        "--edge-host", default="", help="address of the edge (default: that of --host)"
+    )
+    parser.add_argument(
+        "--edge-processes", type=int, default=1, help="edge processes that share --edge-port"
+    )
+    _add_access(parser)
+    parser.set_defaults(call=handlers.run)
+
+
+def _add_edge(commands: Parsers) -> None:
+    example = "edgewise edge app.siddhi --data edgewise-data --edge-port 8009"
+    summary = "serve the topics of an app from logs that a node writes"
+    parser = _add_command(commands, "edge", summary, example)
+    _add_app_and_logs(parser)
+    _add_host(parser)
+    parser.add_argument(
+        "--edge-port", type=int, default=8009, help="port of the page and of clients"
+    )
+    _add_access(parser)
+    parser.set_defaults(call=handlers.edge)
+
+
+def _add_app(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    parser.add_argument(
+        "--functions",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="functions of your own: module, module:name or file.py; may be repeated",
+    )
+
+
+def _add_app_and_logs(parser: argparse.ArgumentParser) -> None:
+    _add_app(parser)
+    parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
+    _add_log_locations(parser)
+
+
+def _add_log_locations(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="[STREAM=]LOCATION",
+        help="a directory or kafka://host:port/topic for all logs or for one; may be repeated "
+        "(default: the data directory)",
+    )
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--jwt-key", type=Path, help="file with a secret or a PEM public key: callers need tokens"
+    )
+    parser.add_argument("--jwt-audience", default="", help="claim 'aud' that tokens must have")
+    parser.add_argument("--jwt-issuer", default="", help="claim 'iss' that tokens must have")
+    parser.add_argument(
+        "--revoked", type=Path, help="file of principals whose tokens are no longer valid"
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        default=[],
+        help="origin of pages on other hosts that may connect; may be repeated",
+    )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        help="address or network of a reverse proxy to believe; may be repeated",
+    )
+    parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
+    parser.add_argument("--tls-key", type=Path, help="key of the certificate in PEM")
+
+
+def _add_demo(commands: Parsers) -> None:
+    summary = "run a built-in app with live data and a page"
+    parser = _add_command(commands, "demo", summary, "edgewise demo --engine embedded")
+    _add_engine(parser)
+    _add_node_options(parser)
+    parser.set_defaults(call=handlers.demo)
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--engine", choices=("spark", "embedded"), default="spark", help="what runs the queries"
+    )
+
+
+def _add_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on; off loopback it needs --jwt-key"
+    )
+
+
+def _add_node_options(parser: argparse.ArgumentParser) -> None:
+    _add_host(parser)
+    parser.add_argument(
+        "--http-port", type=int, default=8006, help="port of ingest; 0 takes a free one"
+    )
+    parser.add_argument(
+        "--edge-port",
+        type=int,
+        default=8008,
+        help="port of the page and of clients; 0 takes a free one",
+    )
+    _add_master(parser)
+    _add_partitions(parser)
+    parser.add_argument(
+        "--trigger", type=int, default=0, help="ms between micro-batches; 0: without a pause"
+    )
+    parser.add_argument(
+        "--save-interval",
+        type=float,
+        default=10.0,
+        metavar="SECONDS",
+        help="between saves of state; a restart reads again what came since the last one",
+    )
+    parser.add_argument(
+        "--state", default="", help="path or URI of kernel state (default: in the data directory)"
+    )
+
+
+def _add_partitions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partitions", type=int, default=2, help="key partitions, on Spark")
+
+
+def _add_master(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--master", default="local[*]", help="Spark master")
+
+
+def _add_replay(commands: Parsers) -> None:
+    summary = "run an app over finite events in event time, and print its rows"
+    example = "edgewise replay app.siddhi --events events.jsonl --stream Alerts"
+    parser = _add_command(commands, "replay", summary, example)
+    _add_app(parser)
+    events = parser.add_mutually_exclusive_group(required=True)
+    events.add_argument("--events", type=Path, help="file of JSON lines; - is stdin")
+    events.add_argument("--data", type=Path, help="data directory of a node")
+    parser.add_argument(
+        "--from", dest="start", help="with --data: first event time, in ms or ISO 8601"
+    )
+    parser.add_argument("--to", dest="end", help="with --data: event time to stop before")
+    parser.add_argument(
+        "--engine",
+        choices=("embedded", "spark", "batch"),
+        default="embedded",
+        help="what runs the queries; batch is Spark in one batch",
+    )
+    parser.add_argument(
+        "--stream", action="append", default=[], help="print only rows of this stream"
+    )
+    _add_master(parser)
+    parser.set_defaults(call=handlers.replay)
+
+
+def _add_check(commands: Parsers) -> None:
+    summary = "check an app: errors with line and column"
+    parser = _add_command(commands, "check", summary, "edgewise check app.siddhi")
+    _add_app(parser)
+    parser.set_defaults(call=handlers.check)
+
+
+def _add_explain(commands: Parsers) -> None:
+    summary = "show the plan of an app: keys, fragments, bounds, recovery"
+    parser = _add_command(commands, "explain", summary, "edgewise explain app.siddhi")
+    _add_app(parser)
+    parser.add_argument(
+        "--format", choices=("text", "json", "svg"), default="text", help="form of the plan"
+    )
+    parser.add_argument("--code", action="store_true", help="print the generated kernels instead")
+    _add_log_locations(parser)
+    _add_partitions(parser)
+    parser.set_defaults(call=handlers.explain)
+
+
+def _add_fmt(commands: Parsers) -> None:
+    summary = "format an app; comments stay"
+    parser = _add_command(commands, "fmt", summary, "edgewise fmt app.siddhi --write")
+    parser.add_argument("app", type=Path, help="a SiddhiQL file; - is stdin")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing, exit 1 if it would change"
+    )
+    parser.add_argument("--write", action="store_true", help="change the file")
+    parser.set_defaults(call=handlers.fmt)
+
+
+def _add_publish(commands: Parsers) -> None:
+    example = "edgewise publish login_stream --events logins.jsonl"
+    parser = _add_command(commands, "publish", "send events from JSON lines to a stream", example)
+    parser.add_argument("stream", help="name of the stream")
+    parser.add_argument(
+        "--events", type=Path, default=Path("-"), help="file of JSON lines; - is stdin"
+    )
+    parser.add_argument("--url", default="http://127.0.0.1:8006", help="ingest URL of a node")
+    _add_identity(parser)
+    parser.set_defaults(call=handlers.publish)
+
+
+def _add_identity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--token-file", type=Path, help="file with a JWT, if the node needs one")
+    parser.add_argument("--ca", type=Path, help="certificate authority in PEM, for TLS")
+
+
+def _add_tail(commands: Parsers) -> None:
+    summary = "print the values of topics as they change, as JSON lines"
+    parser = _add_command(commands, "tail", summary, "edgewise tail 'alerts/#' --count 10")
+    parser.add_argument("selector", help="a path; + is one level, # is everything below")
+    parser.add_argument("--url", default="ws://127.0.0.1:8008/ws", help="edge URL of a node")
+    parser.add_argument("--count", type=int, default=0, help="end after so many lines; 0: never")
+    _add_identity(parser)
+    parser.set_defaults(call=handlers.tail)
+
+
+def _add_log(commands: Parsers) -> None:
+    about = "list, inspect, verify, copy, tail, archive logs"
+    # Its own parser, which also prints its help, needs Arrow: `handlers` builds it.
+    parser = commands.add_parser("log", help=about, add_help=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    parser.set_defaults(call=handlers.log)
+
+
+def _add_state(commands: Parsers) -> None:
+    summary = "show what queries hold in state: size, keys, versions, oldest"
+    parser = _add_command(commands, "state", summary, "edgewise state edgewise-data --largest 3")
+    parser.add_argument("location", help="a data directory, a checkpoint, or a URI of state")
+    parser.add_argument(
+        "--largest", type=int, default=0, help="show so many keys of each key partition"
+    )
+    parser.add_argument("--json", action="store_true", help="a JSON object per key partition")
+    parser.set_defaults(call=handlers.state)
+
+
+def _add_bench(commands: Parsers) -> None:
+    summary = "measure the claims, each beside its peer"
+    parser = _add_command(commands, "bench", summary, "edgewise bench edge --quick")
+    parser.add_argument("name", nargs="*", help="names of benches; none: all")
+    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
+    parser.set_defaults(call=handlers.bench)

@@ -1,0 +1,1 @@
+"""Decide who may connect and what each may do."""

@@ -1,0 +1,1 @@
+"""Measure the edge: ages, counters, rates, reports."""

@@ -1,0 +1,1 @@
+"""Run the edge as a server: connections, routes, flushing, feeds."""

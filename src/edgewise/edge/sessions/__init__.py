@@ -1,0 +1,1 @@
+"""Keep what each client has subscribed to, and what waits for it."""

@@ -1,0 +1,1 @@
+"""Hold the topic tree, and what a change of a topic is."""

@@ -1,0 +1,1 @@
+"""Run kernels over a micro-batch: read its rows, select them, run them, collect the output."""

@@ -1,5 +1,0 @@
-"""A fragment of a plan as generated straight-line Python; both engines run it. Pure."""
-
-from edgewise.engines.kernel.compile import compile_kernel
-
-__all__ = ["compile_kernel"]

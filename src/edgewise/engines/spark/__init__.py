@@ -1,1 +1,0 @@
-"""A plan on Spark: stream or batch, same rows. The only door for pyspark."""

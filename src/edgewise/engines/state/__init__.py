@@ -1,0 +1,1 @@
+"""Keep the state of kernels in versioned files, on disk or on a URI."""

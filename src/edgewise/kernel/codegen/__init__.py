@@ -1,0 +1,1 @@
+"""Write a fragment of a plan as Python source."""

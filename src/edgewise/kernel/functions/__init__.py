@@ -1,0 +1,1 @@
+"""The scalar functions that generated code calls."""

@@ -1,0 +1,1 @@
+"""Windows, patterns, tables and rate limits: what generated code calls at run time."""

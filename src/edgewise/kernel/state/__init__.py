@@ -1,0 +1,1 @@
+"""The state of a kernel: saved, restored, and carried to a changed plan."""

@@ -1,0 +1,1 @@
+"""Load an app, and read what its annotations declare beside the queries."""

@@ -1,0 +1,1 @@
+"""Start, supervise and be the processes of a node."""

@@ -1,0 +1,1 @@
+"""Do what a node does beside its app: archive, idle ticks, metrics."""

@@ -1,9 +1,0 @@
-"""Waiting for the other side of a socket, with an end."""
-
-import asyncio
-
-
-async def until(condition, timeout_s=20):
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110  the other side is no part of this loop
-            await asyncio.sleep(0.01)
