@@ -24,12 +24,24 @@ let dirty = true;
 const edge = connect(here(), { client: "wall" });
 
 const STATES = { open: "live", connecting: "connecting", waiting: "reconnecting", closed: "closed" };
+let connection = { state: "connecting", reason: "" };
+let failing = []; // parts of the node, from $sys/health
 edge.on("state", (state, detail) => {
-  $("state").textContent = STATES[state];
-  $("state").dataset.state = state;
-  $("state").title = detail.reason ?? "";
-  document.body.dataset.state = state;
+  connection = { state, reason: detail.reason ?? "" };
+  showState();
 });
+
+// "live" is said only while the connection is open and every part of the node works.
+function showState() {
+  const broken = connection.state === "open" && failing.length > 0;
+  const state = broken ? "failing" : connection.state;
+  $("state").textContent = broken
+    ? `not live: ${failing.map(([part]) => part).join(", ")}` : STATES[state];
+  $("state").dataset.state = state;
+  $("state").title = broken
+    ? failing.map(([part, reason]) => `${part}: ${reason}`).join("\n") : connection.reason;
+  document.body.dataset.state = state;
+}
 
 edge.subscribe("alerts/+", (topic, value, meta) => {
   alerts.update(topic, value, meta);
@@ -47,8 +59,18 @@ edge.subscribe("alerts/+", (topic, value, meta) => {
 
 edge.subscribe("$sys/#", (topic, value) => {
   if (topic === "$sys/rates") rates(value);
-  else if (topic === "$sys/app" && value.title) $("subtitle").textContent = value.title;
+  else if (topic === "$sys/app") describeApp(value);
+  else if (topic === "$sys/health") {
+    failing = Object.entries(value.parts).filter(([, reason]) => reason !== "ok");
+    showState();
+  }
 });
+
+const ENGINES = { spark: "computed on Spark", embedded: "computed by the embedded engine" };
+function describeApp({ title, engine }) {
+  if (title) $("subtitle").textContent = title;
+  $("how").textContent = `Captured, ${ENGINES[engine] ?? "computed"}, pushed by the edge`;
+}
 
 function rates({ events_in_per_s = 0, rows_out_per_s = 0 }) {
   $("events-in").textContent = whole.format(events_in_per_s);

@@ -175,7 +175,8 @@ def test_other_methods_and_paths_are_refused(opened, method, path, status):
 def test_the_pages_for_people_and_machines(opened):
     endpoint = opened(paths={"/logins": "login_stream"})
     endpoint.post(json.dumps(EVENT), path="/logins")
-    assert endpoint.request("GET", "/healthz")[1] == {"status": "ok"}
+    for page in ("/livez", "/readyz", "/healthz"):
+        assert endpoint.request("GET", page)[1] == {"status": "ok"}
     attributes = [{"name": "ip", "type": "string"}, {"name": "tries", "type": "int"}]
     assert endpoint.request("GET", "/streams")[1] == {
         "streams": [{"stream": "login_stream", "attributes": attributes}]

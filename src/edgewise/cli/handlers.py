@@ -107,6 +107,7 @@ def _build_config(arguments: argparse.Namespace, app: Path, data: Path) -> NodeC
         partitions=arguments.partitions,
         trigger_ms=arguments.trigger,
         save_interval_s=arguments.save_interval,
+        stall_s=arguments.stall_seconds,
         state=arguments.state,
     )
 

@@ -213,6 +213,12 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
         help="between saves of state; a restart reads again what came since the last one",
     )
     parser.add_argument(
+        "--stall-seconds",
+        type=float,
+        default=30.0,
+        help="an engine that does not move on for so long is not healthy (/readyz, $sys/health)",
+    )
+    parser.add_argument(
         "--state", default="", help="path or URI of kernel state (default: in the data directory)"
     )
 

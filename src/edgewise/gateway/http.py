@@ -5,7 +5,8 @@
     GET  /streams            the streams and their attributes
     GET  /openapi.json       this table for machines
     GET  /metrics            counters for Prometheus
-    GET  /healthz            200 while the server accepts requests
+    GET  /livez              200 while the server answers
+    GET  /readyz, /healthz   200 while all parts of the node work, else 503, with the reasons
 
 The ASGI application knows requests and answers only: `admit` decides what is accepted, and
 `append_queue` appends it. The server is uvicorn, inside the caller's event loop. Used by
@@ -17,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,6 +36,7 @@ from edgewise.gateway.admit import Admission, AdmissionLimits
 from edgewise.gateway.append_queue import AppendQueue, CaptureClock, describe_append
 from edgewise.gateway.caller_checks import CallerChecks
 from edgewise.gateway.http_protocol import HeadLimits, build_server
+from edgewise.gateway.http_responses import Send, refuse_method, refuse_path, respond
 from edgewise.gateway.mappers import Mapper, build_mapper
 from edgewise.gateway.openapi import build_openapi
 from edgewise.gateway.producer import parse_idempotency_key
@@ -52,11 +54,13 @@ from edgewise.gateway.tokens import Authorizer
 from edgewise.gateway.websocket import PUBLISH, PublishSession, PublishTarget
 from edgewise.log.api import LogWriter
 
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 STREAMS = "/streams/"
 _JSON = b"application/json"
 _TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 RETRY_FULL_S = 5
+LIVE_PAGE = "/livez"
+HEALTH_PAGES = frozenset({LIVE_PAGE, "/readyz", "/healthz"})  # for callers without a token too
+ALIVE = b'{"status":"ok"}'
 SETTLE_S = 0.5
 
 
@@ -99,7 +103,10 @@ class IngestServer:
         self._config = config or IngestConfig()
         self.stats = ConnectorStats()
         self.extra_metrics: Callable[[], str] = str  # of the node, in the same format
-        self.health: Callable[[], bytes] = lambda: b'{"status":"ok"}'
+        # Whether the node is ready, and the body that says so; the argument: with reasons.
+        self.health: Callable[[bool], tuple[bool, bytes]] = lambda _detailed: (True, ALIVE)
+        # Why nothing more fits on the disk, and how long a request waits before it is read.
+        self.check_disk: Callable[[], tuple[str, float]] = lambda: ("", 0.0)
         self.connectors: dict[str, ConnectorStats] = {}  # all other sources and sinks, by name
         self._body_limits = BodyLimits(
             self._config.limits.body_bytes_max,
@@ -201,7 +208,7 @@ class IngestServer:
             path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
         )
         refusal = self._checks.refuse_host(dict(scope["headers"]))
-        if refusal is None and path != "/healthz":
+        if refusal is None and path not in HEALTH_PAGES:
             refusal = self._checks.refuse_token(scope, stream)
         if refusal is not None:
             await self._refuse("", refusal, receive, send)
@@ -210,13 +217,19 @@ class IngestServer:
             await self._post(stream, self._mappers.get(path), scope, receive, send)
             return
         page = _PAGES.get(path)
-        if page is None:
-            await self._refuse("", _refuse_path(path), receive, send)
+        if path in HEALTH_PAGES and method in {"GET", "HEAD"}:
+            ready, body = True, ALIVE
+            if path != LIVE_PAGE:
+                ready, body = self.health(self._checks.refuse_token(scope, "") is None)
+            await respond(send, 200 if ready else 503, body, _JSON, head=method == "HEAD")
+        elif page is None and path not in HEALTH_PAGES:
+            await self._refuse("", refuse_path(path), receive, send)
         elif method not in {"GET", "HEAD"}:
-            await self._refuse("", _refuse_method(method, b"GET, HEAD"), receive, send)
+            await self._refuse("", refuse_method(method, b"GET, HEAD"), receive, send)
         else:
+            assert page is not None
             kind, make = page
-            await _respond(send, 200, make(self), kind, head=method == "HEAD")
+            await respond(send, 200, make(self), kind, head=method == "HEAD")
 
     async def _publish(
         self, path: str, scope: dict[str, Any], receive: Receive, send: Send
@@ -251,8 +264,15 @@ class IngestServer:
             await self._refuse("", self._refuse_unknown(stream), receive, send)
             return
         if scope["method"] != "POST":
-            await self._refuse(stream, _refuse_method(scope["method"], b"POST"), receive, send)
+            await self._refuse(stream, refuse_method(scope["method"], b"POST"), receive, send)
             return
+        full, pause_s = self.check_disk()
+        if full:
+            refusal = Refusal(503, "full", f"the disk: {full}", retry_after_s=RETRY_FULL_S)
+            await self._refuse(stream, refusal, receive, send)
+            return
+        if pause_s:
+            await asyncio.sleep(pause_s)
         body = RequestBody(self._body_limits, self.stats, receive)
         try:
             answer = await self._accept(stream, mapper, dict(scope["headers"]), body)
@@ -264,7 +284,7 @@ class IngestServer:
         if isinstance(answer, Refusal):
             await self._refuse(stream, answer, receive, send)
         else:
-            await _respond(send, 200, answer, _JSON)
+            await respond(send, 200, answer, _JSON)
 
     async def _accept(
         self, stream: str, mapper: Mapper | None, headers: dict[bytes, bytes], body: RequestBody
@@ -322,12 +342,12 @@ class IngestServer:
         body = msgspec.json.encode(why.to_json())
         if why.status == 408:
             headers.append((b"connection", b"close"))
-        if why.status not in {401, 403, 413, 429}:
-            await _respond(send, why.status, body, _JSON, headers)
+        if why.status not in {401, 403, 413, 429, 503}:
+            await respond(send, why.status, body, _JSON, headers)
             return
         # The body was not read to its end: answer now, close after a moment.
         headers.append((b"connection", b"close"))
-        await _respond(send, why.status, body, _JSON, headers, last=False)
+        await respond(send, why.status, body, _JSON, headers, last=False)
         await drain_request(receive)
         await send({"type": "http.response.body", "body": b""})
 
@@ -360,34 +380,4 @@ _PAGES: dict[str, tuple[bytes, Callable[[IngestServer], bytes]]] = {
             render_prometheus({"http": server.stats, **server.connectors}) + server.extra_metrics()
         ).encode(),
     ),
-    "/healthz": (_JSON, lambda server: server.health()),
 }
-
-
-def _refuse_path(path: str) -> Refusal:
-    reason = f"nothing at '{path[:100]}'; events go to POST /streams/<stream>"
-    return refuse_request(404, "not_found", reason, at="path")
-
-
-def _refuse_method(method: str, allowed: bytes) -> Refusal:
-    reason = f"{method} is not possible here; use {allowed.decode()}"
-    fault = refuse_request(405, "method", reason, at="method")
-    return Refusal(405, "method", fault.message, fault.problems, headers=((b"allow", allowed),))
-
-
-async def _respond(
-    send: Send,
-    status: int,
-    body: bytes,
-    kind: bytes,
-    headers: list[tuple[bytes, bytes]] | None = None,
-    *,
-    head: bool = False,
-    last: bool = True,
-) -> None:
-    length = str(len(body)).encode()
-    all_headers = [(b"content-type", kind), (b"content-length", length), *(headers or [])]
-    await send({"type": "http.response.start", "status": status, "headers": all_headers})
-    await send(
-        {"type": "http.response.body", "body": b"" if head else body, "more_body": not last}
-    )

@@ -60,8 +60,10 @@ def build_openapi(
             "/streams": {
                 "get": _describe_page("The streams and their attributes.", "application/json")
             },
-            "/healthz": {
-                "get": _describe_page("The server accepts requests.", "application/json")
+            "/livez": {"get": _describe_page("The server answers.", "application/json")},
+            **{
+                path: {"get": _describe_page("All parts work; 503 if not.", "application/json")}
+                for path in ("/readyz", "/healthz")
             },
             "/metrics": {"get": _describe_page("Counters for Prometheus.", "text/plain")},
         },

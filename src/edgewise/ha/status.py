@@ -7,8 +7,7 @@ answers everybody, so it names no host. `node/run.py` passes the status of its `
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import msgspec
+from typing import Any
 
 from edgewise.ha.fsm import Role
 
@@ -23,16 +22,13 @@ class RoleStatus:
     holder: str
 
 
-def format_health(status: RoleStatus) -> bytes:
-    """The body of `/healthz`."""
-    return msgspec.json.encode(
-        {
-            "status": "ok",
-            "role": status.role.name.lower(),
-            "epoch": status.epoch,
-            "since_ms": status.since_ms,
-        }
-    )
+def describe_role(status: RoleStatus) -> dict[str, Any]:
+    """For the body of `/healthz`."""
+    return {
+        "role": status.role.name.lower(),
+        "epoch": status.epoch,
+        "since_ms": status.since_ms,
+    }
 
 
 def format_metrics(status: RoleStatus) -> str:

@@ -51,6 +51,7 @@ class NodeConfig:
     retain_disk_share: float = 0.0  # of the disk for all logs, where `log.retain_bytes` is 0
     archive: ArchiveConfig = ArchiveConfig()
     clean_up_every_s: float = RETAIN_EVERY_S
+    stall_s: float = 30.0  # an engine that does not move on for so long is not healthy
     log_locations: tuple[str, ...] = ()  # logs outside the data directory: `--log` options
     assets: tuple[tuple[str, Path], ...] = ()
     edge_host: str = ""  # '': as `host`; off loopback it needs `jwt_key`

@@ -40,6 +40,9 @@ DEMO_APP = Path(__file__).parent / "demo.siddhi"
 # Java's second compiler uses a processor at the start and pays off after minutes: not in a demo.
 DEMO_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
 WATCH_EVERY_S = 1.0
+# Logs, state and sinks of a node are for its owner only, wherever they are; its children and
+# Spark's JVM inherit it.
+PRIVATE_UMASK = 0o077
 STANDBY_SAY_S = 0.7  # longer than it takes to get a free lease
 
 WhenActive = Callable[[ActiveNode], Awaitable[None]]
@@ -186,11 +189,13 @@ class Node:
 
 def run(config: NodeConfig) -> None:
     """Run until Ctrl-C."""
+    os.umask(PRIVATE_UMASK)
     uvloop.run(Node(add_page(config)).run())
 
 
 def demo(config: NodeConfig) -> None:
     """Run the built-in app with live data, in a data directory that is removed afterwards."""
+    os.umask(PRIVATE_UMASK)
     os.environ.setdefault("SPARK_SUBMIT_OPTS", DEMO_JAVA_OPTIONS)
     directory = Path(tempfile.mkdtemp(prefix="edgewise-demo-"))
     senders: list[Child] = []

@@ -17,6 +17,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from edgewise.edge.server.log_feed import LogFeed, wait_caught_up
 from edgewise.edge.server.server import Edge
 from edgewise.edge.topics.topic_sink import TopicSink
@@ -28,7 +30,7 @@ from edgewise.gateway.http import IngestServer
 from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.stats import ConnectorStats
 from edgewise.ha.fsm import Role
-from edgewise.ha.status import RoleStatus, format_health, format_metrics
+from edgewise.ha.status import RoleStatus, describe_role, format_metrics
 from edgewise.log.api import LogWriter
 from edgewise.log.lease import EPOCH_NONE
 from edgewise.log.locations import open_reader, open_writer
@@ -45,6 +47,7 @@ from edgewise.node.processes.engine_supervisor import EngineSupervisor
 from edgewise.node.terminal import Terminal
 from edgewise.node.upkeep.archiver import Archiver
 from edgewise.node.upkeep.file_limit import watch_file_limit
+from edgewise.node.upkeep.health import ClockWatch, HealthMonitor, RecentIncrease, measure_disk
 from edgewise.node.upkeep.idle_clock import IdleTicker
 from edgewise.node.upkeep.metrics import Rates, render_engine_metrics
 from edgewise.plan.nodes import Stream
@@ -86,8 +89,15 @@ class ActiveNode:
         register_aggregates(self.edge.fanout.merges, loaded.merges)
         self.edge.serve_all(loaded.answers)
         self.engine = EngineSupervisor(
-            config, self.data_dir.engine_log, terminal, self._publish_engine, stop
+            config,
+            self.data_dir.engine_log,
+            terminal,
+            partial(self._publish_now, "$sys/engine"),
+            stop,
         )
+        self.health = HealthMonitor(self._examine_parts)
+        self._disk = measure_disk(config.data)
+        self._full_appends, self._clock_watch = RecentIncrease(), ClockWatch()
         self._edge_pool = EdgePool(self.edge, config.edge_processes, terminal)
         self.feeds: list[tuple[str, TopicSink, LogFeed]] = []
         self._connectors: list[Connector] = []
@@ -201,7 +211,8 @@ class ActiveNode:
             + self.archiver.metrics()
             + format_metrics(self.role_status())
         )
-        self.ingest.health = lambda: format_health(self.role_status())
+        self.ingest.health = self._describe_health
+        self.ingest.check_disk = lambda: (self._disk.problem, self._disk.pause_s)
         self.http_port = await self.ingest.start(config.host, config.http_port)
         scheme = "https" if config.tls else "http"
         for name in self.writers:
@@ -210,10 +221,16 @@ class ActiveNode:
         await self._start_connectors(writers)
         edge_host = config.edge_host or config.host
         self.terminal.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
-        self.edge.publish("$sys/app", {"name": self.app.name}, offset=0, at_us=0)
+        app = {"name": self.app.name, "engine": config.engine}
+        self.edge.publish("$sys/app", app, offset=0, at_us=0)
         locations = {name: self.data_dir.log_location(name) for name in self.writers}
         self.spawn(self.engine.run(), IdleTicker(self.writers, locations).run())
         self.spawn(self._publish_rates(), self._report_connectors(), self._clean_up())
+        self.spawn(
+            self.health.run(
+                partial(self._publish_now, "$sys/health"), partial(self.terminal.say, "health")
+            )
+        )
         self.spawn(watch_file_limit(partial(self.terminal.say, "limit")))
         self.spawn(
             *self._edge_pool.keep(replace(config, edge_host=edge_host, edge_port=self.edge_port))
@@ -289,9 +306,33 @@ class ActiveNode:
         if not task.cancelled() and task.exception() is not None:
             self.terminal.say("node", f"{task.get_name()} failed: {task.exception()!r}")
 
-    def _publish_engine(self, value: dict[str, Any]) -> None:
+    def _publish_now(self, path: str, value: dict[str, Any]) -> None:
         now_us = WallClock().now_us()
-        self.edge.publish("$sys/engine", value, offset=now_us, at_us=now_us)
+        self.edge.publish(path, value, offset=now_us, at_us=now_us)
+
+    def _examine_parts(self, now_s: float) -> dict[str, str]:
+        """Why each part does not work; '' where it does."""
+        assert self.ingest is not None
+        self._disk = measure_disk(self.config.data)
+        refused = self.ingest.stats.refused
+        full = sum(n for (_, code), n in refused.items() if code in {"full", "log"})
+        role = self.role_status().role
+        parts = {
+            "engine": self.engine.status.describe_problem(now_s, self.config.stall_s),
+            "log": "events were refused: it takes nothing, see the part disk and the log file"
+            if self._full_appends.check(full, now_s)
+            else "",
+            "disk": self._disk.problem,
+            "lease": "" if role is Role.ACTIVE else f"the role is {role.name.lower()}",
+            "edge": "; ".join(f"{n}: {f.error}" for n, _, f in self.feeds if f.error is not None),
+            "clock": self._clock_watch.describe(time.time(), now_s),
+        }
+        return parts | {name: s.failed for name, s in self.ingest.connectors.items()}
+
+    def _describe_health(self, detailed: bool) -> tuple[bool, bytes]:
+        report = self.health.report
+        body = report.to_dict(detailed=detailed) | describe_role(self.role_status())
+        return report.ready, msgspec.json.encode(body)
 
     async def _publish_rates(self) -> None:
         rates = Rates()

@@ -3,7 +3,8 @@
 GET /topics/fx/eur/usd     the current value as JSON, a blob as its bytes; position and age in
                            headers
 GET /topics?select=fx/#    every selected value, by path
-GET /healthz               one line for a load balancer
+GET /livez                 200 while the edge answers
+GET /readyz, /healthz      200 while all parts of the node work (`$sys/health`), else 503
 GET /metrics               counters for Prometheus
 GET anything else          a file of the asset directories
 """
@@ -28,6 +29,7 @@ from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_selector
 
 LISTED_MAX = 10_000  # topics in one answer of GET /topics?select=
+HEALTH_TOPIC = ("$sys", "health")  # published by the node
 METRICS_TOPIC = ("$sys", "metrics")  # what a token must read to see /metrics
 
 
@@ -49,7 +51,9 @@ class HttpRoutes:
         self._stats = stats
         self._assets = serve_assets(config.assets)
         self._routes = {
-            "/healthz": self._healthz,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/healthz": self._readyz,
             "/metrics": self._metrics,
             "/topics": self._topics,
         }
@@ -71,10 +75,27 @@ class HttpRoutes:
             HTTPStatus.NOT_FOUND, f"nothing is served at {request.path[:200]}"
         )
 
-    def _healthz(self, _request: HttpRequest) -> HttpResponse:
-        stats = self._stats()
+    def _livez(self, _request: HttpRequest) -> HttpResponse:
+        return HttpResponse(HTTPStatus.OK, b'{"status":"ok"}')
+
+    def _readyz(self, request: HttpRequest) -> HttpResponse:
+        """What the node says of itself; reasons only for those that may read its topic."""
+        stats, topic = self._stats(), self._tree.get("/".join(HEALTH_TOPIC))
         body = {"status": "ok", "sessions": stats.sessions, "topics": stats.topics}
-        return HttpResponse(HTTPStatus.OK, msgspec.json.encode(body))
+        if topic is not None and topic.head is not None:
+            health = show_value(topic, topic.head)
+            body["status"] = health["status"]
+            if self._may_read(request, HEALTH_TOPIC):
+                body["parts"] = health["parts"]
+        ready = body["status"] == "ok"
+        status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return HttpResponse(status, msgspec.json.encode(body))
+
+    def _may_read(self, request: HttpRequest, path: tuple[str, ...]) -> bool:
+        try:
+            return self._identify(request).may_read(path)
+        except ProtocolError:
+            return False
 
     def _metrics(self, request: HttpRequest) -> HttpResponse:
         """Where there are tokens, for those that may read METRICS_TOPIC: it names clients."""

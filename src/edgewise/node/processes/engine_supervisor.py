@@ -32,12 +32,35 @@ class EngineStatus:
     progress: dict[str, Any] = field(default_factory=dict)
     restarts: int = 0
     failed: str = ""
+    running: bool = False  # the process is up and its queries are
+    reported_s: float = 0.0  # when it last reported
+    moved_s: float = 0.0  # when it last moved on, or had nothing to do
     _shown_s: float = 0.0
     _shown_rows: int = 0
 
     def to_topic(self) -> dict[str, Any]:
         """The value of `$sys/engine`."""
         return self.progress | {"restarts": self.restarts, "failed": self.failed}
+
+    def record(self, progress: Mapping[str, Any], now_s: float) -> None:
+        moved = progress.get("offsets") != self.progress.get("offsets")
+        if moved or not progress.get("backlog_rows"):
+            self.moved_s = now_s
+        self.progress, self.reported_s = dict(progress), now_s
+
+    def describe_problem(self, now_s: float, stall_s: float) -> str:
+        """Why the engine does not do its work; '' while it does."""
+        if not self.running:
+            return f"not running: {self.failed}" if self.failed else "starting"
+        if now_s - self.reported_s > stall_s:
+            return (
+                f"no report for {now_s - self.reported_s:.0f} s: it hangs, perhaps in a function "
+                "of the app"
+            )
+        if now_s - self.moved_s > stall_s:
+            waiting = self.progress.get("backlog_rows", 0)
+            return f"no progress for {now_s - self.moved_s:.0f} s while {waiting:,} rows wait"
+        return ""
 
     def summarize(self, now_s: float) -> str:
         """A line for the terminal; '' where nothing was processed since the last one."""
@@ -99,6 +122,7 @@ class EngineSupervisor:
             self._child = Child(ENGINE_MODULE, self._config, self._log_file)
             await self._child.start()
             code = await self._child.receive(self._handle)
+            self.status.running = False
             await self._child.stop()
             if code == PERMANENT_ERROR:
                 self._stop_node(SetupError(f"the engine cannot start: {self.status.failed}"))
@@ -107,6 +131,7 @@ class EngineSupervisor:
             if self._restart_asked:
                 self._restart_asked, failures = False, 0
                 continue
+            self.status.failed = self.status.failed or f"it ended with code {code}"
             failures = 1 if time.monotonic() - started_s > STEADY_S else failures + 1
             wait_s = backoff_s(failures)
             self._terminal.say(
@@ -135,9 +160,12 @@ class EngineSupervisor:
             self.status.failed = str(message["failed"])[:ERROR_CHARS_MAX]
             self._terminal.say("engine", f"failed: {message['failed']}")
         if "progress" in message:
-            self.status.progress = dict(message["progress"])
+            self.status.record(message["progress"], time.monotonic())
             self._publish(self.status.to_topic())
             if line := self.status.summarize(time.monotonic()):
                 self._terminal.say(engine, line)
         if message.get("ready"):
+            now_s = time.monotonic()
+            self.status.running, self.status.failed = True, ""
+            self.status.reported_s = self.status.moved_s = now_s
             self.ready.set()

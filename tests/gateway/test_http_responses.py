@@ -1,0 +1,22 @@
+"""Responses without a server; `test_http` sees them over a socket."""
+
+import asyncio
+
+from edgewise.gateway.http_responses import refuse_method, refuse_path, respond
+
+
+def test_a_head_request_gets_the_length_and_no_body():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(respond(send, 200, b"abc", b"text/plain", head=True))
+    assert (b"content-length", b"3") in sent[0]["headers"]
+    assert sent[1] == {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+def test_a_refusal_names_the_path_or_the_methods_that_are_possible():
+    assert "'/nowhere'" in refuse_path("/nowhere").message
+    refusal = refuse_method("PUT", b"POST")
+    assert refusal.headers == ((b"allow", b"POST"),)
