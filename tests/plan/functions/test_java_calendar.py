@@ -7,7 +7,20 @@ from hypothesis import strategies as st
 from edgewise.errors import BadEvent
 from edgewise.plan.functions import java_calendar, java_dates
 
-MOMENTS = st.integers(-62_135_596_800_000, 253_402_300_799_999)
+MOMENTS = st.integers(-12_180_000_000_000, 253_402_300_799_999)  # years from 1584 on
+
+
+@given(st.integers(-1_000_000, 100_000))
+def test_a_day_has_one_date_in_both_calendars(days):
+    year, month, day = java_calendar.date_of(days)
+    assert java_calendar.days_of(year, month, day) == days
+
+
+def test_the_calendar_leaves_ten_days_out_in_1582():
+    start = java_calendar.GREGORIAN_START
+    assert java_calendar.date_of(start) == (1582, 10, 15)
+    assert java_calendar.date_of(start - 1) == (1582, 10, 4)
+    assert java_calendar.days_of(1500, 2, 29) + 1 == java_calendar.days_of(1500, 3, 1)
 
 
 @given(MOMENTS)

@@ -1,8 +1,7 @@
 """Count days, weeks and zones as Java's calendar does: months run on, zones have short names.
 
-Days are of the Gregorian calendar for all time, where Java changes to the Julian one before 1582.
-Python's `datetime` ends at the years 1 and 9999 and refuses a 13th month. Used by `java_dates`
-and the `time:` functions.
+Days before 1582-10-15 are of the Julian calendar, as in Java. Python's `datetime` ends at the
+years 1 and 9999 and refuses a 13th month. Used by `java_dates` and the `time:` functions.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from edgewise.errors import BadEvent
 
 DAY_MS = 86_400_000
+GREGORIAN_START = -141_427  # 1582-10-15 in days since 1970
 # What Java means by zone names of three letters.
 SHORT_ZONES = {
     "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
@@ -36,18 +36,31 @@ def days_of(year: int, month: int, day: int) -> int:
     shifted = year - (month <= 2)
     era, of_era = divmod(shifted, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5
-    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year + day - 719_469
+    found = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year + day - 719_469
+    if found >= GREGORIAN_START:
+        return found
+    return shifted * 365 + shifted // 4 + of_year + day - 719_471
 
 
 def date_of(days: int) -> tuple[int, int, int]:
     """Year, month, day."""
+    if days < GREGORIAN_START:
+        era, of_era = divmod(days + 719_470, 1461)
+        year = min(of_era // 365, 3)
+        of_year = of_era - 365 * year
+        return _of_march(year + era * 4, of_year)
     era, of_era = divmod(days + 719_468, 146_097)
     year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)
+    return _of_march(year + era * 400, of_year)
+
+
+def _of_march(year: int, of_year: int) -> tuple[int, int, int]:
+    """The date, from a year that begins in March and the days since then."""
     month = (5 * of_year + 2) // 153
     day = of_year - (153 * month + 2) // 5 + 1
     month = month + 3 if month < 10 else month - 9
-    return year + era * 400 + (month <= 2), month, day
+    return year + (month <= 2), month, day
 
 
 def month_length(year: int, month: int) -> int:

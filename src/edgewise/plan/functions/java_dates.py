@@ -3,7 +3,7 @@
 A pattern is read once into fields. Text is read as the original's parser reads it: numbers take
 as many digits as there are, or as many as the pattern says where another number follows; names
 in any case; blanks match any blanks; what follows the pattern is ignored; a 13th month is the
-first of the next year. Days are of the Gregorian calendar for all time. Used by `time:` functions.
+first of the next year. Used by `time:` functions.
 """
 
 from __future__ import annotations
@@ -288,23 +288,40 @@ def _resolve(fields: _Fields) -> int:
 
 
 def _day(fields: _Fields, year: int, month: int) -> int:
+    """The day, by the fields that were said last; a week alone means its Sunday."""
     values = fields.values
-    deciding = next((letter for letter in reversed(fields.order) if letter in "dDwWFEuM"), "d")
-    if deciding in "Eu":  # a name of a day alone says which week only where none is said
-        weeks = [letter for letter in fields.order if letter in "wWF"]
-        deciding = weeks[-1] if weeks else ("D" if "D" in values else "d")
-        if deciding == "d" and "d" not in values:
-            first = days_of(year, month, 1)
-            return first + (_weekday(values) - weekday_of(first)) % 7
-    if deciding == "D":
+    by = _deciding(fields.order)
+    if by == "d":
+        return days_of(year, month, values.get("d", 1))
+    if by == "D":
         return days_of(year, 1, values["D"])
-    if deciding in "wWF":
-        first = days_of(year, month if deciding != "w" else 1, 1)
-        weekday = _weekday(values)
-        if deciding == "F":
-            return first + (weekday - weekday_of(first)) % 7 + 7 * (values["F"] - 1)
-        return first - weekday_of(first) + 7 * (values[deciding] - 1) + weekday
-    return days_of(year, month, values.get("d", 1))
+    first = days_of(year, 1 if by == "w" else month, 1)
+    weekday = _weekday(values)
+    if by == "F":
+        return first + (weekday - weekday_of(first)) % 7 + 7 * (values.get("F", 1) - 1)
+    return first - weekday_of(first) + 7 * (values[by] - 1) + weekday
+
+
+def _deciding(order: list[str]) -> str:
+    """Which of d, D, w, W and F a calendar finds the day by.
+
+    A field counts from where it was said last; one of weeks counts, where a day of the week was
+    said too, from the later of both, and else only where nothing else says the day.
+    """
+    said = {letter: at + 1 for at, letter in enumerate(order)}
+    named = max(said.get("E", 0), said.get("u", 0))
+    with_day = {by: max(said[by], named) if by in said and named else 0 for by in "WFw"}
+    best = {"d": said.get("d", 0), "W": with_day["W"], "F": with_day["F"]}
+    best |= {"D": said.get("D", 0), "w": with_day["w"]}
+    if not any(best.values()):
+        best = {"W": said.get("W", 0), "F": max(said.get("F", 0), named), "w": said.get("w", 0)}
+        if not any(best.values()):
+            return "d"
+    found = max(best, key=best.__getitem__)
+    if found in "WFw":  # those that the same day of the week completes: the one said last
+        level = [by for by in "wFW" if best[by] == best[found]]
+        found = max(reversed(level), key=lambda by: said.get(by, 0))
+    return found
 
 
 def _weekday(values: dict[str, int]) -> int:

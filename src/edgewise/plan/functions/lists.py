@@ -153,8 +153,14 @@ def sort(values: Any, order: str = "rev") -> list[Any]:
     return found[::-1] if order.lower() == "desc" else found
 
 
+def _folded(text: str) -> str:
+    """Each character by itself; one that becomes several stays as it is."""
+    upper = (c.upper() if len(c.upper()) == 1 else c for c in text)
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in upper)
+
+
 def _compare_texts(left: str, right: str) -> int:
-    first, second = to_units(left.upper().lower()), to_units(right.upper().lower())
+    first, second = to_units(_folded(left)), to_units(_folded(right))
     return (first > second) - (first < second)
 
 
