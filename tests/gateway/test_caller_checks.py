@@ -1,6 +1,7 @@
 import pytest
 
 from edgewise.gateway.caller_checks import REFUSALS_LOGGED_MAX, CallerChecks
+from edgewise.gateway.quotas import Publisher
 from edgewise.gateway.refusal import refuse_request
 
 
@@ -35,12 +36,20 @@ def test_a_host_that_is_not_served_is_refused():
 def test_a_token_is_what_the_authorizer_says():
     refusal = refuse_request(401, "unauthenticated", "no")
     found = checks(
-        authorizer=lambda token, stream: None if (token, stream) == ("t", "S") else refusal
+        authorizer=lambda token, stream: (
+            Publisher("ada") if (token, stream) == ("t", "S") else refusal
+        )
     )
     scope = {"type": "http", "headers": [(b"authorization", b"Bearer t")]}
-    assert found.refuse_token(scope, "S") is None
-    assert found.refuse_token(scope, "T") is refusal
-    assert checks().refuse_token({}, "S") is None
+    assert found.identify(scope, "S") == Publisher("ada")
+    assert found.identify(scope, "T") is refusal
+
+
+def test_without_tokens_a_caller_is_its_address_behind_its_proxies():
+    scope = {"headers": [(b"x-forwarded-for", b"9.9.9.9")], "client": ("10.0.0.1", 5)}
+    assert checks().identify(scope, "S") == Publisher("10.0.0.1")
+    behind = checks(find_address=lambda peer, headers: f"{headers['x-forwarded-for']} by {peer}")
+    assert behind.identify(scope, "S") == Publisher("9.9.9.9 by 10.0.0.1")
 
 
 def test_a_refused_page_is_said_once_in_the_log(caplog):

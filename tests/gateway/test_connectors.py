@@ -18,7 +18,7 @@ from edgewise.gateway.connectors import (
     parse_sink,
     parse_source,
 )
-from edgewise.gateway.http import IngestConfig
+from edgewise.gateway.ingest_config import IngestConfig
 from edgewise.gateway.spec import BadSpec, MapSpec, SinkSpec, SourceSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "sources-and-sinks.md"

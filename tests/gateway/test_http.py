@@ -19,7 +19,9 @@ from edgewise.errors import SetupError
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
 from edgewise.gateway.admit import AdmissionLimits
-from edgewise.gateway.http import IngestConfig, IngestServer
+from edgewise.gateway.http import IngestServer
+from edgewise.gateway.ingest_config import IngestConfig
+from edgewise.gateway.quotas import Publisher, QuotaConfig
 from edgewise.gateway.spec import MapSpec
 from edgewise.gateway.tokens import refuse_caller, refuse_stream
 
@@ -292,7 +294,7 @@ def test_a_taken_port_is_a_sentence(opened):
 def authorizer(token, stream):
     if token != "good":
         return refuse_caller("a token is needed")
-    return None if stream in {"", "login_stream"} else refuse_stream("not yours")
+    return Publisher("ada") if stream in {"", "login_stream"} else refuse_stream("not yours")
 
 
 def test_a_door_with_an_authority_takes_nothing_from_strangers(opened):
@@ -345,3 +347,52 @@ def test_a_foreign_host_equal_to_its_origin_is_refused(opened, path):
     answer, _ = endpoint.request(method, path, body, content_type="application/json", **foreign)
     assert answer.status == 403
     assert endpoint.log.rows() == []
+
+
+def test_a_caller_beyond_its_rate_gets_429_and_others_are_taken(opened):
+    endpoint = opened(
+        authorizer=lambda token, _stream: Publisher(token), quotas=QuotaConfig(events_per_s=5)
+    )
+    many = "\n".join([json.dumps(EVENT)] * 100)
+    for _ in range(2):
+        answer, got = endpoint.post(
+            many, content_type="application/x-ndjson", authorization="Bearer eve"
+        )
+    assert (answer.status, got["error"]) == (429, "quota")
+    assert int(answer.getheader("Retry-After")) >= 10, "a debt of 90 events at 5 a second"
+    answer, _ = endpoint.post(json.dumps(EVENT), authorization="Bearer ada")
+    assert answer.status == 200
+
+
+def test_a_caller_that_fills_its_part_of_the_budget_leaves_room_for_others(opened):
+    endpoint = opened(authorizer=lambda token, _stream: Publisher(token), in_flight_bytes_max=1000)
+    endpoint.log.open.clear()
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(endpoint.post, pad(400), authorization="Bearer eve")
+        wait_for(lambda: endpoint.server.stats.bytes_in_flight)
+        assert endpoint.post(pad(400), authorization="Bearer eve")[0].status == 429
+        other = threads.submit(endpoint.post, pad(400), authorization="Bearer ada")
+        wait_for(lambda: endpoint.server.stats.bytes_in_flight > 500)
+        endpoint.log.open.set()
+        assert [f.result()[0].status for f in (waiting, other)] == [200, 200]
+
+
+def pad(size):
+    return json.dumps(EVENT).ljust(size)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_listed_page_may_send_events_and_others_may_not_read_an_answer(opened):
+    endpoint = opened(origins=frozenset({"https://good.example"}))
+    answer, _ = endpoint.request("OPTIONS", "/streams/login_stream", origin="https://good.example")
+    assert (answer.status, answer.getheader("Access-Control-Allow-Methods")) == (204, "GET, POST")
+    answer, _ = endpoint.post(json.dumps(EVENT), origin="https://good.example")
+    assert answer.getheader("Access-Control-Allow-Origin") == "https://good.example"
+    answer, _ = endpoint.request("OPTIONS", "/streams/login_stream", origin="https://evil.example")
+    assert answer.getheader("Access-Control-Allow-Origin") is None

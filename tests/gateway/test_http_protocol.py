@@ -11,7 +11,8 @@ from tests.support.memory_log import MemoryLog
 
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.http import IngestConfig, IngestServer
+from edgewise.gateway.http import IngestServer
+from edgewise.gateway.ingest_config import IngestConfig
 
 SCHEMA = Schema.of("S", v="int")
 PATIENCE_S = 20

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.gateway.quotas import Publisher, QuotaConfig, Quotas
 from edgewise.gateway.refusal import Refusal
 from edgewise.gateway.request_body import (
     LINGER_BYTES_MAX,
@@ -20,6 +21,10 @@ from edgewise.gateway.request_body import (
 from edgewise.gateway.stats import ConnectorStats
 
 LIMITS = BodyLimits(bytes_max=100, in_flight_bytes_max=150, timeout_s=5)
+
+
+def use(bytes_max=10_000):
+    return Quotas(QuotaConfig(), 2 * bytes_max).begin(Publisher("ada"), 0.0)
 
 
 def sender(*chunks, gone=False):
@@ -39,7 +44,7 @@ def sender(*chunks, gone=False):
 
 def read(receive, headers=None, stats=None):
     stats = stats or ConnectorStats()
-    body = RequestBody(LIMITS, stats, receive)
+    body = RequestBody(LIMITS, stats, use(), receive)
     got = asyncio.run(body.read(headers or {}))
     held = stats.bytes_in_flight
     body.release()
@@ -88,7 +93,9 @@ async def never():
 
 def test_a_body_that_does_not_come_is_refused_and_the_request_goes_on():
     async def scenario():
-        got = await RequestBody(replace(LIMITS, timeout_s=0.001), ConnectorStats(), never).read({})
+        got = await RequestBody(
+            replace(LIMITS, timeout_s=0.001), ConnectorStats(), use(), never
+        ).read({})
         assert (got.status, got.code) == (408, "slow")
         assert asyncio.current_task().cancelling() == 0
         await asyncio.sleep(0)
@@ -98,7 +105,7 @@ def test_a_body_that_does_not_come_is_refused_and_the_request_goes_on():
 
 def test_a_request_that_is_cancelled_from_outside_stays_cancelled():
     async def scenario():
-        reading = asyncio.create_task(RequestBody(LIMITS, ConnectorStats(), never).read({}))
+        reading = asyncio.create_task(RequestBody(LIMITS, ConnectorStats(), use(), never).read({}))
         await asyncio.sleep(0)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -137,3 +144,16 @@ def test_torn_and_foreign_bytes_are_a_value_error(content, data):
 def test_too_many_members_are_refused():
     with pytest.raises(ValueError, match=f"more than {MEMBERS_MAX} gzip members"):
         gunzip(gzip.compress(b"") * (MEMBERS_MAX + 1), 1000)
+
+
+def test_one_caller_has_a_part_of_the_budget():
+    mine, stats = use(bytes_max=80), ConnectorStats()
+
+    async def fill():
+        bodies = [RequestBody(LIMITS, stats, mine, sender(b"x" * 50)) for _ in range(2)]
+        return [await body.read({}) for body in bodies]
+
+    first, second = asyncio.run(fill())
+    assert first == b"x" * 50
+    assert second.status == 429
+    assert read(sender(b"y" * 50), {}, stats)[0] == b"y" * 50, "another caller has its own"

@@ -12,7 +12,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from edgewise.event.clock import ManualClock
 from edgewise.event.schema import Schema
-from edgewise.gateway.http import IngestConfig, IngestServer
+from edgewise.gateway.http import IngestServer
+from edgewise.gateway.ingest_config import IngestConfig
+from edgewise.gateway.quotas import Publisher, QuotaConfig
 from edgewise.gateway.tokens import refuse_caller
 from edgewise.gateway.websocket import CREDIT_MAX
 
@@ -225,7 +227,7 @@ def test_a_token_opens_the_socket_and_one_that_expires_ends_it():
     good = {"t1"}
 
     def authorizer(token, _stream):
-        return None if token in good else refuse_caller("expired")
+        return Publisher("ada") if token in good else refuse_caller("expired")
 
     async def scenario():
         async with serving(log, authorizer=authorizer) as (_server, url):
@@ -242,3 +244,21 @@ def test_a_token_opens_the_socket_and_one_that_expires_ends_it():
 
     asyncio.run(scenario())
     assert [r["v"] for r in log.rows()] == [1]
+
+
+def test_a_frame_beyond_the_rate_is_refused_with_the_time_to_wait_and_a_socket_too_many_with_429():
+    log = MemoryLog(SCHEMA)
+
+    async def scenario():
+        quotas = QuotaConfig(events_per_s=1, requests_max=1)
+        async with serving(log, quotas=quotas) as (_server, url), connect(url) as client:
+            await answer(client)
+            await client.send(frame(1, *range(9)))
+            assert (await answer(client))["ack"] == 1
+            await client.send(frame(2, 1))
+            refused = await answer(client)
+            assert (refused["error"], refused["retry_after_s"]) == ("quota", 8)
+            with pytest.raises(InvalidStatus, match="429"):
+                await connect(url)
+
+    asyncio.run(scenario())

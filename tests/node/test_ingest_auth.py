@@ -3,6 +3,7 @@ import pytest
 
 from edgewise.edge.access.auth import JwtVerifier
 from edgewise.event.clock import ManualClock
+from edgewise.gateway.quotas import Publisher
 from edgewise.node import ingest_auth
 from edgewise.node.ingest_auth import IngestAuth
 
@@ -29,10 +30,10 @@ def gate():
 
 def test_a_token_opens_the_streams_it_names(gate):
     mine = token(ingest=["logins", "metrics"])
-    assert gate(mine, "logins") is None
-    assert gate(mine, "") is None, "pages about all streams"
+    assert gate(mine, "logins") == Publisher("sensor")
+    assert gate(mine, "") == Publisher("sensor"), "pages about all streams"
     assert gate(mine, "orders").status == 403
-    assert gate(token(ingest=["#"]), "orders") is None
+    assert gate(token(ingest=["#"]), "orders") == Publisher("sensor")
     assert gate(token(), "orders").status == 403
     assert gate(token(publish=["#"]), "orders").status == 403, "topics are not streams"
 
@@ -47,7 +48,7 @@ def test_a_token_is_verified_once_and_not_believed_when_it_expired():
     verifier = Counting(SECRET)
     gate = IngestAuth(verifier, clock)
     mine = token(ingest=["#"])
-    assert [gate(mine, "s") for _ in range(5)] == [None] * 5
+    assert [gate(mine, "s") for _ in range(5)] == [Publisher("sensor")] * 5
     assert verifier.asked == 1
     clock.advance(2_000_000)
     gate(mine, "s")
@@ -59,3 +60,8 @@ def test_the_memory_of_tokens_is_bounded(gate, monkeypatch):
     for number in range(10):
         gate(token(jti=str(number), ingest=["#"]), "s")
     assert len(gate._known) == 3
+
+
+def test_a_token_may_carry_the_quotas_of_its_owner(gate):
+    mine = token(ingest=["#"], ingest_events_per_s=7, ingest_bytes_per_s=9)
+    assert gate(mine, "s") == Publisher("sensor", 7, 9)

@@ -24,6 +24,7 @@ RETAIN_DISK_SHARE = 0.25  # of the disk, for all logs of an app
 def run(arguments: argparse.Namespace) -> None:
     import dataclasses
 
+    from edgewise.gateway.quotas import QuotaConfig
     from edgewise.log.api import LogConfig
     from edgewise.node.run import run as run_node
     from edgewise.node.upkeep.archiver import ArchiveConfig
@@ -47,6 +48,9 @@ def run(arguments: argparse.Namespace) -> None:
             log=log_config,
             retain_disk_share=RETAIN_DISK_SHARE if megabytes is None and bounded else 0.0,
             archive=archive,
+            quotas=QuotaConfig(
+                arguments.events_per_second, int(arguments.mb_per_second * 1024 * 1024)
+            ),
             edge_host=arguments.edge_host,
             edge_processes=arguments.edge_processes,
             watch=arguments.watch,

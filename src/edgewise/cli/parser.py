@@ -84,6 +84,18 @@ def _add_run(commands: Parsers) -> None:
         type=float,
         help="hours that each log keeps; 0: all (default: 168; all where ledgers are archived)",
     )
+    parser.add_argument(
+        "--events-per-second",
+        type=int,
+        default=0,
+        help="events that one principal, or address without tokens, may send; 0: no limit",
+    )
+    parser.add_argument(
+        "--mb-per-second",
+        type=float,
+        default=0.0,
+        help="MB that one principal, or address without tokens, may send; 0: no limit",
+    )
     parser.add_argument("--archive-hours", type=float, help="move older ledgers to Parquet")
     parser.add_argument(
         "--archive-mb", type=int, help="move ledgers to Parquet while a log has more MB of them"

@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # `edgewise check` looks here and must not load a server or A
     from importlib.metadata import EntryPoint
 
     from edgewise.event.clock import SystemClock
-    from edgewise.gateway.http import IngestConfig
+    from edgewise.gateway.ingest_config import IngestConfig
     from edgewise.gateway.sink_reader import SinkCursor
     from edgewise.gateway.stats import ConnectorStats
     from edgewise.log.api import LogReader, LogWriter
@@ -283,7 +283,7 @@ def build_ingest_config(
     specs: Iterable[SourceSpec], config: IngestConfig | None = None
 ) -> IngestConfig:
     """The config of the ingest server for all `@source(type='http')` of an app."""
-    from edgewise.gateway.http import IngestConfig
+    from edgewise.gateway.ingest_config import IngestConfig
 
     base = config or IngestConfig()
     paths, maps, keyed = dict(base.paths), dict(base.maps), set(base.keyed)

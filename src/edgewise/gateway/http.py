@@ -20,9 +20,6 @@ import difflib
 import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -32,14 +29,25 @@ import uvicorn
 from edgewise.errors import LogError, LogFull, SetupError
 from edgewise.event.arrow import from_arrow
 from edgewise.event.clock import SystemClock
-from edgewise.gateway.admit import Admission, AdmissionLimits
+from edgewise.gateway.admit import Admission
 from edgewise.gateway.append_queue import AppendQueue, CaptureClock, describe_append
 from edgewise.gateway.caller_checks import CallerChecks
+from edgewise.gateway.http_pages import build_pages
 from edgewise.gateway.http_protocol import HeadLimits, build_server
-from edgewise.gateway.http_responses import Send, refuse_method, refuse_path, respond
+from edgewise.gateway.http_responses import (
+    JSON,
+    Send,
+    add_headers,
+    list_headers,
+    refuse_method,
+    refuse_path,
+    refuse_websocket,
+    respond,
+)
+from edgewise.gateway.ingest_config import IngestConfig
 from edgewise.gateway.mappers import Mapper, build_mapper
-from edgewise.gateway.openapi import build_openapi
 from edgewise.gateway.producer import parse_idempotency_key
+from edgewise.gateway.quotas import CallerUse, Publisher, Quotas
 from edgewise.gateway.refusal import Refusal, refuse_request
 from edgewise.gateway.request_body import (
     BodyLimits,
@@ -48,47 +56,16 @@ from edgewise.gateway.request_body import (
     RequestBody,
     drain_request,
 )
-from edgewise.gateway.spec import MapSpec
 from edgewise.gateway.stats import ConnectorStats, render_prometheus
-from edgewise.gateway.tokens import Authorizer
 from edgewise.gateway.websocket import PUBLISH, PublishSession, PublishTarget
 from edgewise.log.api import LogWriter
 
 STREAMS = "/streams/"
-_JSON = b"application/json"
-_TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 RETRY_FULL_S = 5
 LIVE_PAGE = "/livez"
 HEALTH_PAGES = frozenset({LIVE_PAGE, "/readyz", "/healthz"})  # for callers without a token too
 ALIVE = b'{"status":"ok"}'
 SETTLE_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class IngestConfig:
-    """Limits and routes of an ingest server.
-
-    `paths` gives streams further paths, such as `/logins`; `maps` gives the mapping of bodies
-    that are sent to such a path, where it is not JSON or Arrow. Streams in `keyed` are delivered
-    effectively once: each request must have an idempotency key.
-    """
-
-    limits: AdmissionLimits = AdmissionLimits()
-    in_flight_bytes_max: int = 64 * 1024 * 1024
-    body_timeout_s: float = 30.0
-    connections_max: int = 4096
-    address_connections_max: int = 2048  # so that one address cannot keep all others out
-    head_timeout_s: float = 10.0
-    head_bytes_max: int = 16 * 1024
-    keep_alive_s: int = 30
-    append_threads: int = 16
-    paths: Mapping[str, str] = field(default_factory=dict)
-    maps: Mapping[str, MapSpec] = field(default_factory=dict)
-    keyed: frozenset[str] = frozenset()
-    origins: frozenset[str] = frozenset()  # of pages on other hosts that may open WebSockets
-    admits_host: Callable[[str], bool] = lambda _host: True  # by the Host header of a request
-    authorizer: Authorizer | None = None  # None: every caller may send
-    tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
 
 
 class IngestServer:
@@ -115,8 +92,12 @@ class IngestServer:
         )
         self._capture_clock = CaptureClock(clock)
         self._checks = CallerChecks(
-            self._config.origins, self._config.admits_host, self._config.authorizer
+            self._config.origins,
+            self._config.admits_host,
+            self._config.authorizer,
+            self._config.find_address,
         )
+        self._quotas = Quotas(self._config.quotas, self._config.in_flight_bytes_max)
         self._pool = ThreadPoolExecutor(self._config.append_threads, "edgewise-append")
         self._admissions = {
             name: Admission(from_arrow(writer.schema), self._config.limits)
@@ -147,6 +128,9 @@ class IngestServer:
             )
             for name, writer in writers.items()
         }
+        self._pages = build_pages(
+            {name: a.schema for name, a in self._admissions.items()}, self._config, self._metrics
+        )
         self._server: uvicorn.Server | None = None
         self._main_loop: asyncio.Task[None] | None = None
         self._sockets: list[socket.socket] = []
@@ -207,21 +191,29 @@ class IngestServer:
         stream = self._config.paths.get(path) or (
             path.removeprefix(STREAMS) if path.startswith(STREAMS) else ""
         )
-        refusal = self._checks.refuse_host(dict(scope["headers"]))
-        if refusal is None and path not in HEALTH_PAGES:
-            refusal = self._checks.refuse_token(scope, stream)
-        if refusal is not None:
+        headers = dict(scope["headers"])
+        cors_headers = self._checks.list_cors_headers(headers)
+        send = add_headers(send, cors_headers)
+        if (refusal := self._checks.refuse_host(headers)) is not None:
             await self._refuse("", refusal, receive, send)
             return
-        if stream:
-            await self._post(stream, self._mappers.get(path), scope, receive, send)
+        if method == "OPTIONS" and cors_headers:  # a browser asks whether its page may
+            await respond(send, 204, b"", JSON)
             return
-        page = _PAGES.get(path)
+        caller = self._checks.identify(scope, stream)
+        if isinstance(caller, Refusal) and path not in HEALTH_PAGES:
+            await self._refuse("", caller, receive, send)
+            return
+        if stream:
+            assert isinstance(caller, Publisher)
+            await self._post_within_quota(scope, receive, send, caller=caller, stream=stream)
+            return
+        page = self._pages.get(path)
         if path in HEALTH_PAGES and method in {"GET", "HEAD"}:
             ready, body = True, ALIVE
             if path != LIVE_PAGE:
-                ready, body = self.health(self._checks.refuse_token(scope, "") is None)
-            await respond(send, 200 if ready else 503, body, _JSON, head=method == "HEAD")
+                ready, body = self.health(isinstance(caller, Publisher))
+            await respond(send, 200 if ready else 503, body, JSON, head=method == "HEAD")
         elif page is None and path not in HEALTH_PAGES:
             await self._refuse("", refuse_path(path), receive, send)
         elif method not in {"GET", "HEAD"}:
@@ -229,35 +221,66 @@ class IngestServer:
         else:
             assert page is not None
             kind, make = page
-            await respond(send, 200, make(self), kind, head=method == "HEAD")
+            await respond(send, 200, make(), kind, head=method == "HEAD")
 
     async def _publish(
         self, path: str, scope: dict[str, Any], receive: Receive, send: Send
     ) -> None:
-        target = self._targets.get(path.removeprefix(STREAMS).removesuffix(PUBLISH))
         known = path.startswith(STREAMS) and path.endswith(PUBLISH)
-        headers = dict(scope["headers"])
-        if (
-            target is None
-            or not known
-            or self._checks.refuse_host(headers) is not None
-            or self._checks.refuse_page(headers) is not None
-            or self._checks.refuse_token(scope, target.stream) is not None
-        ):
+        stream = path.removeprefix(STREAMS).removesuffix(PUBLISH) if known else ""
+        target, use = self._targets.get(stream), self._admit_websocket(stream, scope)
+        if isinstance(use, Refusal):
+            self.stats.refused["" if target is None else stream, use.code] += 1
             await receive()
-            await send({"type": "websocket.close"})  # before it is accepted: answered with 403
-            self.stats.refused["", "forbidden"] += 1
+            await refuse_websocket(send, use)
             return
-        check_caller = partial(self._checks.refuse_token, scope, target.stream)
-        await PublishSession(target, scope, receive, send, check_caller).run()
+        assert target is not None
 
-    async def _post(
+        def check_caller() -> Refusal | None:
+            found = self._checks.identify(scope, stream)
+            return found if isinstance(found, Refusal) else None
+
+        try:
+            await PublishSession(
+                target, scope, receive, send, use=use, check_caller=check_caller
+            ).run()
+        finally:
+            self._quotas.end(use)
+
+    def _admit_websocket(self, stream: str, scope: dict[str, Any]) -> CallerUse | Refusal:
+        headers = dict(scope["headers"])
+        refusal = self._checks.refuse_host(headers) or self._checks.refuse_page(headers)
+        if refusal is not None:
+            return refusal
+        caller = self._checks.identify(scope, stream)
+        if isinstance(caller, Refusal):
+            return caller
+        if stream not in self._targets:
+            return self._refuse_unknown(stream)
+        return self._quotas.begin(caller, self._now_s())
+
+    async def _post_within_quota(
         self,
-        stream: str,
-        mapper: Mapper | None,
         scope: dict[str, Any],
         receive: Receive,
         send: Send,
+        *,
+        caller: Publisher,
+        stream: str,
+    ) -> None:
+        use = self._quotas.begin(caller, self._now_s())
+        if isinstance(use, Refusal):
+            # A name that is no stream comes from the caller: it is not counted by.
+            known = stream if stream in self._admissions else ""
+            await self._refuse(known, use, receive, send)
+            return
+        try:
+            await self._post(scope, receive, send, stream=stream, use=use)
+        finally:
+            self._quotas.end(use)
+
+    async def _post(
+        self, scope: dict[str, Any], receive: Receive, send: Send, *, stream: str, use: CallerUse
     ) -> None:
         if stream not in self._admissions:
             # The name comes from the caller: counting by it would let anyone fill the memory.
@@ -273,9 +296,10 @@ class IngestServer:
             return
         if pause_s:
             await asyncio.sleep(pause_s)
-        body = RequestBody(self._body_limits, self.stats, receive)
+        mapper = self._mappers.get(unquote(scope["path"]))
+        body = RequestBody(self._body_limits, self.stats, use, receive)
         try:
-            answer = await self._accept(stream, mapper, dict(scope["headers"]), body)
+            answer = await self._accept(stream, mapper, dict(scope["headers"]), body, use)
         except Disconnected:
             self.stats.refused[stream, "gone"] += 1
             return
@@ -284,10 +308,15 @@ class IngestServer:
         if isinstance(answer, Refusal):
             await self._refuse(stream, answer, receive, send)
         else:
-            await respond(send, 200, answer, _JSON)
+            await respond(send, 200, answer, JSON)
 
     async def _accept(
-        self, stream: str, mapper: Mapper | None, headers: dict[bytes, bytes], body: RequestBody
+        self,
+        stream: str,
+        mapper: Mapper | None,
+        headers: dict[bytes, bytes],
+        body: RequestBody,
+        use: CallerUse,
     ) -> bytes | Refusal:
         # A mapped path takes any content type, so a browser sends no preflight before it posts.
         refusal = None if mapper is None else self._checks.refuse_page(headers)
@@ -314,6 +343,7 @@ class IngestServer:
         if isinstance(events, Refusal):
             return events
         self._capture_clock.advance(at_us, events.count)
+        use.charge(events.count, len(raw))
         try:
             got = await self._append_queues[stream].append(
                 events, producer=key.producer, sequence=key.sequence
@@ -327,6 +357,14 @@ class IngestServer:
         known = self.stats.count_appended(stream, events.count, got)
         return msgspec.json.encode(describe_append(events.count, known, got))
 
+    @staticmethod
+    def _now_s() -> float:
+        return asyncio.get_running_loop().time()
+
+    def _metrics(self) -> str:
+        connectors = {"http": self.stats, **self.connectors}
+        return render_prometheus(connectors) + self.extra_metrics()
+
     def _refuse_unknown(self, stream: str) -> Refusal:
         near = difflib.get_close_matches(stream[:100], self._admissions, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else "; GET /streams lists them"
@@ -336,48 +374,15 @@ class IngestServer:
 
     async def _refuse(self, stream: str, why: Refusal, receive: Receive, send: Send) -> None:
         self.stats.refused[stream, why.code] += 1
-        headers = list(why.headers)
-        if why.retry_after_s:
-            headers.append((b"retry-after", str(why.retry_after_s).encode()))
+        headers = list_headers(why)
         body = msgspec.json.encode(why.to_json())
         if why.status == 408:
             headers.append((b"connection", b"close"))
         if why.status not in {401, 403, 413, 429, 503}:
-            await respond(send, why.status, body, _JSON, headers)
+            await respond(send, why.status, body, JSON, headers)
             return
         # The body was not read to its end: answer now, close after a moment.
         headers.append((b"connection", b"close"))
-        await respond(send, why.status, body, _JSON, headers, last=False)
+        await respond(send, why.status, body, JSON, headers, last=False)
         await drain_request(receive)
         await send({"type": "http.response.body", "body": b""})
-
-
-def _list_streams(server: IngestServer) -> bytes:
-    listed = [
-        {
-            "stream": name,
-            "attributes": [
-                {"name": a.name, "type": a.type.value} for a in admission.schema.attributes
-            ],
-        }
-        for name, admission in sorted(server._admissions.items())  # noqa: SLF001
-    ]
-    return msgspec.json.encode({"streams": listed})
-
-
-def _describe_api(server: IngestServer) -> bytes:
-    schemas = {name: a.schema for name, a in server._admissions.items()}  # noqa: SLF001
-    config = server._config  # noqa: SLF001
-    return msgspec.json.encode(build_openapi(schemas, config.limits, config.paths, config.maps))
-
-
-_PAGES: dict[str, tuple[bytes, Callable[[IngestServer], bytes]]] = {
-    "/streams": (_JSON, _list_streams),
-    "/openapi.json": (_JSON, _describe_api),
-    "/metrics": (
-        _TEXT,
-        lambda server: (
-            render_prometheus({"http": server.stats, **server.connectors}) + server.extra_metrics()
-        ).encode(),
-    ),
-}

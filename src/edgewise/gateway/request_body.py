@@ -1,7 +1,8 @@
 """Read the body of one HTTP request within its limits, and unpack it.
 
-All bodies of an ingest server share one budget of bytes in flight: a body holds its part until its
-events are durable, so slow disks turn into 429 and not into memory. Used by `http`.
+All bodies of an ingest server share one budget of bytes in flight, and each caller has a part of
+it: a body holds its bytes until its events are durable, so slow disks turn into 429 and not into
+memory. Used by `http`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from edgewise.gateway.quotas import RETRY_BUSY_S, CallerUse
 from edgewise.gateway.refusal import Refusal, refuse_request
 from edgewise.gateway.stats import ConnectorStats
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
-RETRY_BUSY_S = 1
 LINGER_BYTES_MAX = 16 * 1024 * 1024
 LINGER_S = 1.0
 _GZIP_WINDOW = 31  # zlib's number for: a gzip header and trailer are expected
@@ -38,8 +39,11 @@ class BodyLimits:
 class RequestBody:
     """Reads one request body within the limits, and holds its part of the bytes in flight."""
 
-    def __init__(self, limits: BodyLimits, stats: ConnectorStats, receive: Receive) -> None:
+    def __init__(
+        self, limits: BodyLimits, stats: ConnectorStats, use: CallerUse, receive: Receive
+    ) -> None:
         self._limits = limits
+        self._use = use
         self._stats = stats
         self._receive = receive
         self._reserved = 0
@@ -112,12 +116,15 @@ class RequestBody:
     def _reserve(self, size: int) -> bool:
         if self._stats.bytes_in_flight + size > self._limits.in_flight_bytes_max:
             return False
+        if not self._use.reserve(size):
+            return False
         self._stats.bytes_in_flight += size
         self._reserved += size
         return True
 
     def release(self) -> None:
         self._stats.bytes_in_flight -= self._reserved
+        self._use.release(self._reserved)
         self._reserved = 0
 
 

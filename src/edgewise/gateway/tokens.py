@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from edgewise.gateway.quotas import Publisher
 from edgewise.gateway.refusal import Refusal, refuse_request
 
-# Arguments: the token, and the stream ('' for pages about all streams). None: allowed.
-Authorizer = Callable[[str, str], Refusal | None]
+# Arguments: the token, and the stream ('' for pages about all streams).
+Authorizer = Callable[[str, str], Refusal | Publisher]
 _BEARER = "bearer "
 CHALLENGE = ((b"www-authenticate", b"Bearer"),)
 

@@ -31,6 +31,7 @@ from edgewise.errors import LogError, LogFull
 from edgewise.gateway.admit import Admission, AdmittedEvents
 from edgewise.gateway.append_queue import AppendQueue, CaptureClock, describe_append
 from edgewise.gateway.producer import KEY_CHARS_MAX, SEQUENCE_MAX
+from edgewise.gateway.quotas import RETRY_BUSY_S, CallerUse
 from edgewise.gateway.refusal import Refusal
 from edgewise.gateway.stats import ConnectorStats
 from edgewise.log.api import LogWriter
@@ -40,7 +41,6 @@ CREDIT_MIN = 1
 PUBLISH = "/publish"
 _POLICY, _MALFORMED = 1008, 1007
 RETRY_FULL_S = 5
-RETRY_BUSY_S = 1
 
 
 class _Frame(msgspec.Struct):
@@ -74,9 +74,12 @@ class PublishSession:
         scope: dict[str, Any],
         receive: Callable[[], Awaitable[dict[str, Any]]],
         send: Callable[[dict[str, Any]], Awaitable[None]],
+        *,
+        use: CallerUse,
         check_caller: Callable[[], Refusal | None] = lambda: None,
     ) -> None:
         self._target = target
+        self._use = use
         self._check_caller = check_caller  # for every frame: a token may expire meanwhile
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         self._producer = query.get("producer", [""])[0]
@@ -133,6 +136,9 @@ class PublishSession:
             message = f"frame {self._resend_first} was not appended; send it again first"
             await self._refuse(frame.id, Refusal(409, "hole", message, retry_after_s=RETRY_BUSY_S))
             return True
+        if (refusal := self._use.check_rates(asyncio.get_running_loop().time())) is not None:
+            await self._refuse(frame.id, refusal)
+            return True
         self._resend_first = SEQUENCE_MAX
         target, size = self._target, len(raw)
         target.stats.bytes_in += size
@@ -141,12 +147,14 @@ class PublishSession:
         if isinstance(events, Refusal):
             await self._refuse(frame.id, events)
             return True
-        if target.stats.bytes_in_flight + size > target.in_flight_bytes_max:
+        full = target.stats.bytes_in_flight + size > target.in_flight_bytes_max
+        if full or not self._use.reserve(size):
             message = "too many bytes on their way to the log"
             await self._refuse(frame.id, Refusal(429, "busy", message, retry_after_s=RETRY_BUSY_S))
             return True
         target.capture_clock.advance(at_us, events.count)
         target.stats.bytes_in_flight += size
+        self._use.charge(events.count, size)
         task = asyncio.create_task(self._append(frame.id, events, size))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -165,6 +173,7 @@ class PublishSession:
             return
         finally:
             target.stats.bytes_in_flight -= size
+            self._use.release(size)
         known = target.stats.count_appended(target.stream, events.count, appended)
         answer = {"ack": number, **describe_append(events.count, known, appended)}
         await self._answer({**answer, "credit": self._next_credit()})

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgewise.edge.access.auth import LOOPBACK, JwtVerifier, is_local_host
+from edgewise.edge.access.forwarded import TrustedProxies
 from edgewise.edge.access.revocation import RevocationList
 from edgewise.edge.config import EdgeConfig
 from edgewise.engines.state.save_schedule import INTERVAL_S
 from edgewise.errors import SetupError
 from edgewise.gateway.connectors import build_ingest_config
-from edgewise.gateway.http import IngestConfig
+from edgewise.gateway.ingest_config import IngestConfig
+from edgewise.gateway.quotas import QuotaConfig
 from edgewise.gateway.spec import SourceSpec
 from edgewise.log.api import LogConfig
 from edgewise.node.data_dir import RETAIN_EVERY_S
@@ -60,7 +62,8 @@ class NodeConfig:
     jwt_issuer: str = ""  # claim `iss` that every token must have; '': any
     revoked: Path | None = None  # file with names of principals whose tokens are no longer valid
     origins: tuple[str, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()  # of the edge: addresses and networks
+    trusted_proxies: tuple[str, ...] = ()  # addresses and networks
+    quotas: QuotaConfig = QuotaConfig()  # of one principal, or address, at the ingest endpoints
     watch: bool = False  # load the app file again when it changes
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
     functions: tuple[str, ...] = ()  # modules of the user with functions, merges and more
@@ -113,6 +116,8 @@ class NodeConfig:
             # Behind a proxy all callers have its address.
             address_connections_max=4096 if self.trusted_proxies else 2048,
             admits_host=lambda host: verifier is not None or is_local_host(host, self.origins),
+            find_address=TrustedProxies(self.trusted_proxies).client,
+            quotas=self.quotas,
             tls=self.tls,
         )
         return build_ingest_config(sources, base)

@@ -15,6 +15,7 @@ from edgewise.edge.access.auth import Principal, Verifier
 from edgewise.edge.access.revocation import RevocationList
 from edgewise.errors import ProtocolError
 from edgewise.event.clock import SystemClock
+from edgewise.gateway.quotas import Publisher
 from edgewise.gateway.refusal import Refusal
 from edgewise.gateway.tokens import refuse_caller, refuse_stream
 
@@ -30,8 +31,8 @@ class IngestAuth:
         self._clock = clock
         self._known: OrderedDict[str, Principal] = OrderedDict()
 
-    def __call__(self, token: str, stream: str) -> Refusal | None:
-        """None: allowed. For one event loop."""
+    def __call__(self, token: str, stream: str) -> Refusal | Publisher:
+        """For one event loop."""
         principal = self._known.get(token)
         if principal is None or principal.expires_us <= self._clock.now_us():
             self._known.pop(token, None)
@@ -47,4 +48,6 @@ class IngestAuth:
             return refuse_caller(f"'{principal.name}' was revoked")
         if stream and not principal.may_ingest(stream):
             return refuse_stream(f"'{principal.name}' may not send events to '{stream[:100]}'")
-        return None
+        return Publisher(
+            principal.name, principal.ingest_events_per_s, principal.ingest_bytes_per_s
+        )

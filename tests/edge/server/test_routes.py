@@ -102,3 +102,14 @@ def test_metrics_of_a_node_with_tokens_need_one_that_may_read_them(token, status
 def test_a_foreign_host_is_refused_without_tokens(routes, path):
     for host, status in (("localhost:1", 200), ("evil.example:1", 403)):
         assert routes.answer(HttpRequest("GET", path, headers={"host": host})).status == status
+
+
+def test_a_listed_page_may_load_the_client_and_another_may_not_read_it(tmp_path):
+    (tmp_path / "client.js").write_text("")
+    access = AccessControl(origins=("https://good.example",))
+    assets = EdgeConfig(assets=(("/js/", tmp_path),))
+    routes = HttpRoutes(assets, TopicTree(10), access, Telemetry(), EdgeStats)
+    for origin, allowed in (("https://good.example", True), ("https://evil.example", False)):
+        request = HttpRequest("GET", "/js/client.js", headers={"origin": origin})
+        headers = dict(routes.answer(request).headers)
+        assert ("access-control-allow-origin" in headers) == allowed

@@ -51,6 +51,8 @@ class Principal:
     sessions_max: int = 0
     bytes_per_s: int = 0
     updates_per_s: int = 0
+    ingest_events_per_s: int = 0
+    ingest_bytes_per_s: int = 0
 
     def may_read(self, path: tuple[str, ...]) -> bool:
         return any(selects(s, path) for s in self.read)
@@ -143,6 +145,8 @@ def _principal(claims: dict[str, Any]) -> Principal:
         sessions_max=int(claims.get("sessions", 0)),
         bytes_per_s=int(claims.get("bytes_per_s", 0)),
         updates_per_s=int(claims.get("updates_per_s", 0)),
+        ingest_events_per_s=int(claims.get("ingest_events_per_s", 0)),
+        ingest_bytes_per_s=int(claims.get("ingest_bytes_per_s", 0)),
     )
 
 

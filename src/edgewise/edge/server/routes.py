@@ -12,7 +12,7 @@ GET anything else          a file of the asset directories
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -23,7 +23,13 @@ from edgewise.edge.config import EdgeConfig
 from edgewise.edge.metrics.telemetry import GAUGES, EdgeStats, ReportedSession, Telemetry
 from edgewise.edge.sessions.encode import show_value
 from edgewise.edge.topics.tree import TopicTree
-from edgewise.edge.transports.http import HttpRequest, HttpResponse, problem_response, serve_assets
+from edgewise.edge.transports.http import (
+    HttpRequest,
+    HttpResponse,
+    Route,
+    problem_response,
+    serve_assets,
+)
 from edgewise.errors import ProtocolError
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_selector
@@ -50,7 +56,7 @@ class HttpRoutes:
         self._access = access
         self._stats = stats
         self._assets = serve_assets(config.assets)
-        self._routes = {
+        self._routes: dict[str, Route] = {
             "/livez": self._livez,
             "/readyz": self._readyz,
             "/healthz": self._readyz,
@@ -68,12 +74,17 @@ class HttpRoutes:
             return problem_response(
                 HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are answered here"
             )
-        for prefix, route in self._routes.items():
-            if request.path == prefix or request.path.startswith(prefix + "/"):
-                return route(request)
-        return self._assets(request) or problem_response(
+        response = self._find_route(request)(request) or problem_response(
             HTTPStatus.NOT_FOUND, f"nothing is served at {request.path[:200]}"
         )
+        allowed = self._cross_origin(request)
+        return replace(response, headers=response.headers + allowed) if allowed else response
+
+    def _find_route(self, request: HttpRequest) -> Route:
+        for prefix, route in self._routes.items():
+            if request.path == prefix or request.path.startswith(prefix + "/"):
+                return route
+        return self._assets
 
     def _livez(self, _request: HttpRequest) -> HttpResponse:
         return HttpResponse(HTTPStatus.OK, b'{"status":"ok"}')
@@ -128,7 +139,9 @@ class HttpRoutes:
         return "".join(f"{k}: {v}\r\n" for k, v in self._cross_origin(request)).encode()
 
     def _cross_origin(self, request: HttpRequest) -> tuple[tuple[str, str], ...]:
-        """What lets a listed page of another origin use the emulated transports."""
+        """What lets a listed page of another origin load the client, read values and use the
+        emulated transports.
+        """
         origin = request.headers.get("origin", "")
         if not origin or not self._access.admits_origin(origin, request.headers.get("host", "")):
             return ()

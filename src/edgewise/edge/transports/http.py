@@ -20,6 +20,9 @@ _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".
 _SAFE = (
     b"x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n"
     b"cache-control: no-cache\r\n"
+    b"content-security-policy: default-src 'self'; connect-src 'self' ws: wss:; "
+    b"style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'self'\r\n"
 )
 
 
