@@ -365,7 +365,8 @@ def test_a_caller_beyond_its_rate_gets_429_and_others_are_taken(opened):
 
 
 def test_a_caller_that_fills_its_part_of_the_budget_leaves_room_for_others(opened):
-    endpoint = opened(authorizer=lambda token, _stream: Publisher(token), in_flight_bytes_max=1000)
+    limits = {"limits": AdmissionLimits(body_bytes_max=400), "in_flight_bytes_max": 1000}
+    endpoint = opened(authorizer=lambda token, _stream: Publisher(token), **limits)
     endpoint.log.open.clear()
     with ThreadPoolExecutor() as threads:
         waiting = threads.submit(endpoint.post, pad(400), authorization="Bearer eve")

@@ -62,6 +62,11 @@ def test_bytes_in_flight_of_one_caller_are_a_part_of_all():
     assert use.reserve(30)
 
 
+def test_one_body_of_the_largest_size_is_always_possible():
+    assert Quotas(QuotaConfig(), 100, 80).begin(EVE, 0.0).reserve(80)
+    assert not Quotas(QuotaConfig(), 100, 200).begin(EVE, 0.0).reserve(101)
+
+
 def test_the_memory_of_callers_is_bounded_and_keeps_those_in_flight(monkeypatch):
     monkeypatch.setattr(quotas, "CALLERS_MAX", 3)
     found = Quotas(QuotaConfig(requests_max=1), 100)

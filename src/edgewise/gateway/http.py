@@ -97,7 +97,11 @@ class IngestServer:
             self._config.authorizer,
             self._config.find_address,
         )
-        self._quotas = Quotas(self._config.quotas, self._config.in_flight_bytes_max)
+        self._quotas = Quotas(
+            self._config.quotas,
+            self._config.in_flight_bytes_max,
+            self._config.limits.body_bytes_max,
+        )
         self._pool = ThreadPoolExecutor(self._config.append_threads, "edgewise-append")
         self._admissions = {
             name: Admission(from_arrow(writer.schema), self._config.limits)

@@ -101,9 +101,13 @@ class CallerUse:
 class Quotas:
     """The use of all callers, by name."""
 
-    def __init__(self, config: QuotaConfig, in_flight_bytes_max: int) -> None:
+    def __init__(
+        self, config: QuotaConfig, in_flight_bytes_max: int, body_bytes_max: int = 0
+    ) -> None:
+        """`body_bytes_max`: a caller may always have one body of this size in flight."""
         self._config = config
-        self._bytes_max = int(in_flight_bytes_max * config.in_flight_share)
+        share = int(in_flight_bytes_max * config.in_flight_share)
+        self._bytes_max = max(share, min(body_bytes_max, in_flight_bytes_max))
         self._uses: OrderedDict[str, CallerUse] = OrderedDict()
 
     def __len__(self) -> int:
