@@ -38,7 +38,7 @@ SIGNATURES = {
     "Rows.to_pandas": "(self, stream: 'str' = '') -> 'Any'",
     "Rows.to_arrow": "(self, stream: 'str' = '') -> 'Any'",
     "function": "(name: 'str', *takes: 'str', returns: 'str', spark: 'str' = '', "
-    "takes_null: 'bool' = False, clocked: 'bool' = False) "
+    "takes_null: 'bool' = False, clocked: 'bool' = False, deterministic: 'bool' = False) "
     "-> 'Callable[[Callable[..., Any]], Function]'",
     "aggregate": "(name: 'str', *takes: 'str', returns: 'str', "
     "samples: 'tuple[Any, ...]' = ()) -> 'Callable[[A], A]'",

@@ -39,9 +39,9 @@ def stored(log):
 class Peer:
     """A device: another client of the same broker."""
 
-    def __init__(self, port):
+    def __init__(self, port, version=paho.MQTTv311):
         self.got = []
-        self.client = paho.Client(CallbackAPIVersion.VERSION2)
+        self.client = paho.Client(CallbackAPIVersion.VERSION2, protocol=version)
         self.client.on_message = lambda _c, _u, m: self.got.append((m.topic, m.payload))
         self.client.connect("127.0.0.1", port)
         self.client.loop_start()
@@ -68,7 +68,7 @@ class Peer:
         ({"qos": "3"}, "qos='3' must be one of: 0, 1, 2"),
         ({"version": "4"}, "must be one of: 3.1.1, 5"),
         ({"qos": "0"}, "say delivery='at-most-once'"),
-        ({"delivery": "effectively-once"}, "'mqtt' cannot give 'effectively-once'"),
+        ({"delivery": "effectively-once"}, "'effectively-once'"),
     ],
 )
 def test_what_mqtt_cannot_give_is_refused_before_it_starts(options, words):
@@ -257,3 +257,35 @@ def test_a_sink_publishes_each_row_to_its_topic(tmp_path):
     with mosquitto(tmp_path) as broker:
         got = asyncio.run(scenario(broker))
     assert got == [("out/5", b'{"v":5}'), ("out/6", b'{"v":6}')]
+
+
+@pytest.mark.integration
+def test_a_row_carries_the_key_by_which_a_receiver_drops_repeats(tmp_path):
+    place = Place()
+    place.writer(SCHEMA).append(
+        record_batch(to_arrow(SCHEMA), [0] * 2, [0] * 2, [0] * 2, [[5, 6]])
+    )
+
+    async def scenario(broker):
+        peer = Peer(broker.port, paho.MQTTv5)
+        peer.client.on_message = lambda _c, _u, m: peer.got.append(dict(m.properties.UserProperty))
+        await asyncio.to_thread(peer.subscribe, "out")
+        options = {
+            "url": f"mqtt://127.0.0.1:{broker.port}",
+            "topic": "out",
+            "version": "5",
+            "delivery": "effectively-once",
+        }
+        spec = check_sink(SinkSpec("S", "mqtt", options))
+        sink = load_sink_class("mqtt")(
+            spec, SCHEMA, place.reader(), FileCursor(tmp_path / "cursor")
+        )
+        await sink.start()
+        await until(lambda: len(peer.got) == 2)
+        await sink.stop()
+        peer.close()
+        return peer.got
+
+    with mosquitto(tmp_path) as broker:
+        got = asyncio.run(scenario(broker))
+    assert got == [{"producer": "S", "sequence": "0"}, {"producer": "S", "sequence": "1"}]

@@ -5,6 +5,7 @@ from pathlib import Path
 from edgewise.event.repeat_level import RepeatLevel
 from edgewise.ha.fsm import TRANSITIONS, Role
 from edgewise.ha.recovery import STATEMENTS, Recovery, why_not
+from edgewise.ha.recovery_matrix import DELIVERIES, list_kept
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "explanation" / "recovery.md"
 
@@ -41,3 +42,17 @@ def test_the_classes_of_operators_are_up_to_date(generated_block):
         kinds = ", ".join(kind.value for kind in Recovery if not why_not(kind, repeat))
         lines.append(f"| {repeat.name.lower()} | {repeat.meaning} | {kinds} |")
     generated_block(PAGE, "classes", "\n".join(lines))
+
+
+def test_the_matrix_of_queries_and_sinks_is_up_to_date(generated_block):
+    lines = ["| query | " + " | ".join(f"{d} sink" for d in DELIVERIES) + " |"]
+    lines.append("|---" * (1 + len(DELIVERIES)) + "|")
+    for repeat in RepeatLevel:
+        kept = [", ".join(k.value for k in list_kept(repeat, d)) for d in DELIVERIES]
+        lines.append(f"| {repeat.name.lower()} | " + " | ".join(kept) + " |")
+    lines += ["", "| delivery | of a sink | of a source |", "|---|---|---|"]
+    lines += [
+        f"| {name} | {d.sink_limit or 'each row once'} | {d.source_limit or 'each event once'} |"
+        for name, d in DELIVERIES.items()
+    ]
+    generated_block(PAGE, "matrix", "\n".join(lines))

@@ -37,9 +37,12 @@ def test_each_event_is_in_the_state_replayed_or_skipped_and_never_two_of_these(f
         assert not plan.load_checkpoint
         assert plan.replay_start == plan.replay_end
     else:
-        assert plan.skipped == 0
-        assert plan.load_checkpoint == (found.checkpoint is not None)
-        assert plan.replay_start == max(done, found.earliest)
+        kept = found.checkpoint is not None and plan.load_checkpoint
+        assert plan.load_checkpoint == (found.checkpoint is not None) or (
+            kind is Recovery.CONVERGENT
+        )
+        assert plan.replay_start == (max(done, found.earliest) if kept else found.earliest)
+        assert plan.skipped in ({0} if kept else {0, found.earliest - done})
     if kind is Recovery.PRECISE:
         assert plan.replay_start == done
         assert plan.repeats_dropped
@@ -51,11 +54,22 @@ def test_rollback_replays_whatever_precise_replays(found):
         precise = plan_recovery(Recovery.PRECISE, found)
     except RecoveryError:
         return
-    rollback = plan_recovery(Recovery.ROLLBACK, found)
-    assert (rollback.replay_start, rollback.replay_end) == (
-        precise.replay_start,
-        precise.replay_end,
-    )
+    for kind in (Recovery.REPEATING, Recovery.CONVERGENT, Recovery.DIVERGENT):
+        rollback = plan_recovery(kind, found)
+        assert (rollback.replay_start, rollback.replay_end) == (
+            precise.replay_start,
+            precise.replay_end,
+        )
+
+
+@given(found_on_disk())
+def test_convergent_begins_with_an_empty_state_where_the_old_one_is_of_no_use(found):
+    plan = plan_recovery(Recovery.CONVERGENT, found)
+    try:
+        assert plan == plan_recovery(Recovery.DIVERGENT, found)
+    except RecoveryError:
+        assert (plan.load_checkpoint, plan.replay_start) == (False, found.earliest)
+        assert plan.skipped == max(0, found.earliest - found.checkpoint.offset)
 
 
 def test_every_kind_has_its_statement():
@@ -63,12 +77,15 @@ def test_every_kind_has_its_statement():
 
 
 @pytest.mark.parametrize("repeat", RepeatLevel)
-def test_only_precise_asks_something_of_the_query(repeat):
-    assert why_not(Recovery.GAP, repeat) == why_not(Recovery.ROLLBACK, repeat) == ""
-    assert bool(why_not(Recovery.PRECISE, repeat)) == (repeat is RepeatLevel.ARBITRARY)
+def test_a_better_query_can_keep_all_that_a_worse_one_can(repeat):
+    assert why_not(Recovery.GAP, repeat) == why_not(Recovery.DIVERGENT, repeat) == ""
+    for kind in (Recovery.PRECISE, Recovery.REPEATING):
+        assert bool(why_not(kind, repeat)) == (repeat is RepeatLevel.ARBITRARY)
+    assert bool(why_not(Recovery.CONVERGENT, repeat)) == (repeat < RepeatLevel.CONVERGENT)
 
 
 def test_a_word_that_is_no_kind_is_answered_with_the_kinds():
     assert parse_recovery("gap") is Recovery.GAP
-    with pytest.raises(RecoveryError, match="'precise', 'rollback', 'gap'"):
+    assert parse_recovery("rollback") is Recovery.DIVERGENT
+    with pytest.raises(RecoveryError, match="'precise', 'repeating', 'convergent', 'divergent'"):
         parse_recovery("Gap")

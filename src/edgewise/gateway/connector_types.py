@@ -88,6 +88,15 @@ def _check_qos(options: Mapping[str, str]) -> None:
         raise BadSpec("qos='0' can lose messages: say delivery='at-most-once', or qos='1'", "qos")
 
 
+def _check_mqtt_once(options: Mapping[str, str]) -> None:
+    if options["delivery"] == _ONCE.value and options["version"] != "5":
+        raise BadSpec(
+            "delivery='effectively-once' needs version='5': its user properties 'producer' and "
+            "'sequence' are what the receiver drops repeats by",
+            "delivery",
+        )
+
+
 _check_mqtt = _check_all(
     _check_url("mqtt", "mqtts", example="host:port"),
     _check_choices({"version": ("3.1.1", "5"), "qos": ("0", "1", "2")}),
@@ -318,8 +327,8 @@ SINKS: Mapping[str, ConnectorType] = {
             "topic": Option("where to publish; {{attribute}} is filled from the event", None),
             "retain": Option("'true' lets the broker keep the last message of a topic", "false"),
         },
-        (_LEAST, _MOST),
-        _check_mqtt,
+        (_LEAST, _MOST, _ONCE),
+        _check_all(_check_mqtt, _check_mqtt_once),
     ),
     "zeromq": ConnectorType(
         "edgewise.gateway.zeromq:ZeroMqSink",

@@ -111,7 +111,10 @@ SHARED_OPTIONS: Mapping[str, Option] = {
 }
 SINK_OPTIONS: Mapping[str, Option] = {
     **SHARED_OPTIONS,
-    "recovery": Option("precise, gap or rollback: what the rows survive; checked with the plan"),
+    "recovery": Option(
+        "precise, repeating, convergent, divergent or gap: what the rows survive; checked "
+        "with the query and the delivery"
+    ),
 }
 SOURCE_OPTIONS: Mapping[str, Option] = {
     **SHARED_OPTIONS,

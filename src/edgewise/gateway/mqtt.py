@@ -191,6 +191,7 @@ class MqttSink:
         self._qos = int(spec.options["qos"])
         self._retain = spec.options["retain"] == "true"
         self._topic = build_renderer(MapSpec("text", {"template": spec.options["topic"]}), schema)
+        self._producer = spec.stream if spec.options["version"] == "5" else ""
         self._reader = SinkReader(spec, schema, reader, cursor)
         self.stats = self._reader.stats
         self._client = _build_client(spec.options, f"edgewise-{spec.stream}-sink")
@@ -213,7 +214,13 @@ class MqttSink:
         for message in messages:
             topic = self._topic(0, message.row).decode()
             try:
-                info = self._client.publish(topic, message.payload, self._qos, self._retain)
+                info = self._client.publish(
+                    topic,
+                    message.payload,
+                    self._qos,
+                    self._retain,
+                    _build_key(self._producer, message.offset) if self._producer else None,
+                )
             except ValueError as error:
                 raise Undelivered(f"topic '{topic}': {error}") from None
             sent.append(info)
@@ -224,6 +231,13 @@ class MqttSink:
                 raise Undelivered(str(error)) from None
             if not info.is_published():
                 raise Undelivered(f"the broker confirmed nothing for {CONFIRM_S:g} s")
+
+
+def _build_key(producer: str, sequence: int) -> Properties:
+    """What a receiver drops repeats by: a sequence is never used again, and only grows."""
+    properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
+    properties.UserProperty = [("producer", producer), ("sequence", str(sequence))]
+    return properties
 
 
 def _build_client(options: Mapping[str, str], name: str) -> _Client:

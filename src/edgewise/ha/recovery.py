@@ -3,7 +3,7 @@
     checkpoint          head
         |                |
     ----+----------------+----> offsets
-        |<--- replay --->|          precise, rollback: compute again, then serve
+        |<--- replay --->|          precise and the rollbacks: compute again
                          |          gap: start here, and say how many were skipped
 
 The log keeps one order for ever, so a query whose answer depends only on its input (and not on a
@@ -26,11 +26,20 @@ from edgewise.event.repeat_level import RepeatLevel
 
 
 class Recovery(enum.Enum):
-    """The value is the word in `@sink(recovery='...')`."""
+    """The value is the word in `@sink(recovery='...')`; 'rollback' is another word for divergent.
+
+    The names are those of Hwang et al., "High-availability algorithms for distributed stream
+    processing" (2005).
+    """
 
     PRECISE = "precise"
-    ROLLBACK = "rollback"
+    REPEATING = "repeating"
+    CONVERGENT = "convergent"
+    DIVERGENT = "divergent"
     GAP = "gap"
+
+
+SYNONYMS: Mapping[str, Recovery] = MappingProxyType({"rollback": Recovery.DIVERGENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +60,22 @@ STATEMENTS: Mapping[Recovery, Statement] = MappingProxyType(
             costs="the wait for the replay",
             needs=RepeatLevel.DETERMINISTIC,
         ),
-        Recovery.ROLLBACK: Statement(
-            rows="every row at least once; rows since the checkpoint may come again, or differ",
+        Recovery.REPEATING: Statement(
+            rows="every row at least once; rows since the checkpoint come again, unchanged",
             before_serving="load the checkpoint, replay from it, write every row",
             costs="the wait for the replay; readers must bear repeats",
+            needs=RepeatLevel.DETERMINISTIC,
+        ),
+        Recovery.CONVERGENT: Statement(
+            rows="every row at least once; some may differ until the windows have filled again",
+            before_serving="as repeating; without a usable checkpoint, replay all the log has",
+            costs="the wait for the replay; readers must bear repeats and corrections",
+            needs=RepeatLevel.CONVERGENT,
+        ),
+        Recovery.DIVERGENT: Statement(
+            rows="every row at least once; rows since the checkpoint may come again, or differ",
+            before_serving="load the checkpoint, replay from it, write every row",
+            costs="the wait for the replay; readers must bear repeats that differ",
             needs=RepeatLevel.ARBITRARY,
         ),
         Recovery.GAP: Statement(
@@ -100,7 +121,9 @@ class RecoveryPlan:
 
 
 def parse_recovery(word: str) -> Recovery:
-    """The kind a person wrote; RecoveryError names the three words there are."""
+    """The kind a person wrote; RecoveryError names the words there are."""
+    if word in SYNONYMS:
+        return SYNONYMS[word]
     try:
         return Recovery(word)
     except ValueError:
@@ -113,10 +136,19 @@ def why_not(kind: Recovery, repeat: RepeatLevel) -> str:
     needs = STATEMENTS[kind].needs
     if repeat >= needs:
         return ""
+    possible = ", ".join(k.value for k in Recovery if repeat >= STATEMENTS[k].needs)
     return (
         f"recovery '{kind.value}' needs a {needs.name.lower()} query, and this one is "
-        f"{repeat.name.lower()}: fed again it may give other rows; declare 'rollback' or 'gap'"
+        f"{repeat.name.lower()}: {_MISSING[needs]}; declare one of: {possible}"
     )
+
+
+_MISSING: Mapping[RepeatLevel, str] = MappingProxyType(
+    {
+        RepeatLevel.DETERMINISTIC: "fed again it may give other rows",
+        RepeatLevel.CONVERGENT: "without its old state it never comes back to the same rows",
+    }
+)
 
 
 def plan_recovery(kind: Recovery, found: Found) -> RecoveryPlan:
@@ -130,7 +162,18 @@ def plan_recovery(kind: Recovery, found: Found) -> RecoveryPlan:
             replay_end=head,
             skipped=max(0, head - done),
         )
-    start = _replay_start(kind, found)
+    try:
+        start = _replay_start(kind, found)
+    except RecoveryError:
+        if kind is not Recovery.CONVERGENT:
+            raise
+        done = found.checkpoint.offset if found.checkpoint else 0
+        return RecoveryPlan(
+            load_checkpoint=False,
+            replay_start=found.earliest,
+            replay_end=head,
+            skipped=max(0, found.earliest - done),
+        )
     return RecoveryPlan(
         load_checkpoint=found.checkpoint is not None,
         replay_start=start,
@@ -149,7 +192,7 @@ def _replay_start(kind: Recovery, found: Found) -> int:
         )
     if checkpoint.offset >= found.earliest:
         return checkpoint.offset
-    if kind is Recovery.ROLLBACK and found.checkpoint is None:
+    if kind is not Recovery.PRECISE and found.checkpoint is None:
         return found.earliest  # there is nothing to roll back to but the oldest event
     raise RecoveryError(
         f"recovery='{kind.value}' must replay from offset {checkpoint.offset}, and retention "

@@ -48,13 +48,15 @@ def function(
     spark: str = "",
     takes_null: bool = False,
     clocked: bool = False,
+    deterministic: bool = False,
 ) -> Callable[[Callable[..., Any]], Function]:
     """A decorator: the Python function is `name` in an app.
 
     `takes` and `returns` are types: int, long, float, double, bool, string, object; an argument
     may also be `number` or `any`, a result `same` as the first argument. A null argument makes the
     result null unless it `takes_null`; a `clocked` function is given the event time first. `spark`
-    names an expression of Spark that gives the same values.
+    names an expression of Spark that gives the same values. `deterministic` says that equal
+    arguments always give an equal result: a sink needs that to promise recovery='precise'.
 
     >>> @edgewise.function("my:twice", "number", returns="same")
     ... def twice(x):
@@ -72,6 +74,7 @@ def function(
             spark=spark,
             takes_null=takes_null,
             clocked=clocked,
+            deterministic=deterministic,
         )
 
     return declare

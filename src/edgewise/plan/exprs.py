@@ -145,6 +145,7 @@ class Call:
     takes_null: bool = False
     drops_null: bool = False
     typed: bool = False
+    deterministic: bool = False  # as its author declares; ours always are
 
 
 class AggregateBody(Protocol):

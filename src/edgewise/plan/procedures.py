@@ -32,6 +32,7 @@ class Procedure:
     name: ClassVar[str] = ""
     appends: ClassVar[Mapping[str, str]] = {}
     state: ClassVar[Mapping[str, Any]] = {}
+    deterministic: ClassVar[bool] = False  # equal events and state always give equal values
 
     def process(self, event: Row, state: dict[str, Any]) -> Row | None:
         """The values of `appends` for this event; None drops it."""

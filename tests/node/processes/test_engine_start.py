@@ -34,13 +34,13 @@ def started(kind, inputs, reached):
 @pytest.mark.parametrize("kind", ["precise", "rollback", "gap"])
 def test_an_engine_goes_on_where_it_was_whatever_is_declared(aged, kind):
     first = started(kind, aged, {"S": 590})
-    assert (first.heads, first.why) == ({"S": 600}, "")
+    assert (first.starts, first.why) == ({"S": 590}, "")
     [line] = first.describe()
     assert line.startswith("S: load the checkpoint, replay 10 from 590, drop rows already out")
     assert started(kind, aged, {}).describe() == []
 
 
-@pytest.mark.parametrize("kind", ["precise", "rollback"])
+@pytest.mark.parametrize("kind", ["precise", "repeating", "divergent"])
 def test_what_the_log_has_lost_is_said_to_who_declares_that_nothing_is(aged, kind):
     with pytest.raises(RecoveryError, match=f"recovery='{kind}' must replay from offset 1, and"):
         started(kind, aged, {"S": 1})
@@ -51,8 +51,14 @@ def test_what_the_log_has_lost_is_said_to_who_declares_that_nothing_is(aged, kin
 def test_with_a_gap_it_begins_at_the_head_and_says_so(aged):
     for reached in (1, 601):
         first = started("gap", aged, {"S": reached})
-        assert first.heads == {"S": 600}
+        assert first.starts == {"S": 600}
         why, line = first.describe()
         assert why.startswith("the engine cannot continue from its checkpoint: ")
         assert line.startswith("S: start with an empty state, replay nothing")
     assert "skip 599" in str(started("gap", aged, {"S": 1}).plans["S"])
+
+
+def test_a_convergent_query_begins_at_the_oldest_event_where_its_state_is_lost(aged):
+    first = started("convergent", aged, {"S": 601})
+    assert first.starts == {"S": aged.earliest()["S"]}
+    assert "start with an empty state, replay" in first.describe()[1]

@@ -2,7 +2,7 @@
 
 path       'alerts/{ip}': attributes in braces; their text is escaped to stay one segment
 conflate   'replace' (default), 'off', or 'merge(op)'
-recovery   'gap' (default), 'precise', 'rollback'
+recovery   'gap' (default), 'precise', 'repeating', 'convergent', 'divergent' (also: 'rollback')
 ttl        '10 min': the topic goes when nothing came for that long
 stale      '5 sec': the topic is marked stale when nothing came for that long
 kind       'record' (default), 'table' (with key='{attribute}'), 'series' (with keep='100'),
@@ -25,7 +25,15 @@ from edgewise.event.schema import Schema
 from edgewise.wire.frames import TopicKind
 from edgewise.wire.paths import parse_path
 
-RECOVERIES = ("gap", "precise", "rollback")
+# The edge treats all kinds of rollback alike: updates may come twice.
+RECOVERIES = {
+    "gap": "gap",
+    "precise": "precise",
+    "rollback": "rollback",
+    "repeating": "rollback",
+    "convergent": "rollback",
+    "divergent": "rollback",
+}
 EXPIRED = ("update", "remove", "ignore")
 PRECISE_KEEP = 1024  # changes of a precise topic kept for replay
 
@@ -82,7 +90,7 @@ class TopicSink:
                 f"conflate='{conflate}' merges fields, and a {kind} topic has none; "
                 "use 'replace' or 'off', or kind='record'"
             )
-        recovery = _parse_choice(options, "recovery", "gap", RECOVERIES)
+        recovery = RECOVERIES[_parse_choice(options, "recovery", "gap", tuple(RECOVERIES))]
         default_keep = {"series": SERIES_KEEP}.get(kind, 0)
         if recovery == "precise":
             default_keep = max(default_keep, PRECISE_KEEP)

@@ -202,6 +202,7 @@ class Context:
             function.takes_null,
             function.drops_null,
             function.typed,
+            function.deterministic,
         )
 
     def _event_timestamp(self, node: written.Call) -> exprs.Expr:

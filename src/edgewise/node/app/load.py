@@ -48,13 +48,13 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
     compiled, added = _compile_with_extensions(text, path, tuple(functions))
     app = compiled.app
     connector_problems = find_source_sink_errors(app, text, added.merges)
-    connector_errors = [p for p in connector_problems if p.severity == "error"]
-    warnings = [p for p in connector_problems if p.severity != "error"]
+    found = (*find_recovery_errors(app), *connector_problems)
+    errors = [p for p in found if p.severity == "error"]
+    warnings = [p for p in found if p.severity != "error"]
     name_errors = _find_name_errors(app, text)
     if broken := (
         *name_errors,
-        *find_recovery_errors(app),
-        *connector_errors,
+        *errors,
         *find_default_errors(app, text),
     ):
         raise AppError(broken, text, str(path))

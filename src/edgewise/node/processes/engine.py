@@ -178,7 +178,7 @@ def _run_embedded(
         writers=writers,
         checkpoint=checkpoint,
         rows_max=min(node.rows_max, BATCH_ROWS_MAX),
-        skip_to=start_plan.heads if start_plan.why else None,
+        skip_to=start_plan.starts if start_plan.why else None,
         save_interval_s=node.save_interval_s,
     )
     if engine.location.change is not None:
@@ -243,7 +243,7 @@ def _run_spark(
         config=config,
     )
     if start_plan.why:
-        job.start_from(start_plan.heads)
+        job.start_from(start_plan.starts)
     query = job.start_stream()
     send_message(step="query running", ready=True)
     report = EngineReport(job.progress, InputLogs(job.logs), open_storage(job.checkpoint.state))

@@ -25,8 +25,9 @@ class EngineStart:
     why: str = ""
 
     @property
-    def heads(self) -> dict[str, int]:
-        return {name: plan.replay_end for name, plan in self.plans.items()}
+    def starts(self) -> dict[str, int]:
+        """Where an engine without its old state begins."""
+        return {name: plan.replay_start for name, plan in self.plans.items()}
 
     def describe(self) -> list[str]:
         """Lines for the terminal."""
@@ -51,9 +52,10 @@ def plan_start(app: App, inputs: InputLogs, reached: Mapping[str, int]) -> Engin
         return EngineStart({name: plan_recovery(Recovery.PRECISE, f) for name, f in known.items()})
     except RecoveryError as error:
         kinds = {kind for kinds in read_recovery(app).values() for kind in kinds}
-        for kind in (Recovery.PRECISE, Recovery.ROLLBACK):
+        for kind in (Recovery.PRECISE, Recovery.REPEATING, Recovery.DIVERGENT):
             if kind in kinds:
                 for f in known.values():
                     plan_recovery(kind, f)  # raises, with a message about the declared kind
-        plans = {name: plan_recovery(Recovery.GAP, f) for name, f in found.items()}
+        least = Recovery.CONVERGENT if Recovery.CONVERGENT in kinds else Recovery.GAP
+        plans = {name: plan_recovery(least, f) for name, f in found.items()}
         return EngineStart(plans, f"the engine cannot continue from its checkpoint: {error}")

@@ -63,6 +63,7 @@ class Function:
     body: AggregateBody | None = None
     fold: Callable[[Mapping[str, str], Args], Expr] | None = None
     samples: tuple[Any, ...] = ()  # values to check the laws of an aggregate with
+    deterministic: bool = False  # of a function of the user's own: equal arguments, equal result
 
     def __call__(self, *args: Any) -> Any:
         """The Python body: a declared function can be called as before."""

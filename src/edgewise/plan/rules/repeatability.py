@@ -52,11 +52,17 @@ def _is_ours(agg: Agg) -> bool:
     return row is not None and row.body is agg.body
 
 
+def _is_foreign(call: Call, scripts: set[str]) -> bool:
+    """Is it code of the user that is not declared deterministic?"""
+    own = call.name not in FUNCTIONS or call.name.lower() in scripts
+    return own and not call.deterministic
+
+
 def classify_query(app: App, query: Query) -> Repeatability:
     """By the operators of the query alone."""
     scripts = {f.name.lower() for f in app.functions}
     for node in _walk_plan(query):
-        if isinstance(node, Call) and (node.name not in FUNCTIONS or node.name.lower() in scripts):
+        if isinstance(node, Call) and _is_foreign(node, scripts):
             return Repeatability(
                 RepeatLevel.ARBITRARY, f"function {node.name} is not ours to foresee"
             )
@@ -64,7 +70,7 @@ def classify_query(app: App, query: Query) -> Repeatability:
             return Repeatability(
                 RepeatLevel.ARBITRARY, f"aggregate {node.name} is not ours to foresee"
             )
-        if isinstance(node, StreamCall) and node.procedure is not None:
+        if isinstance(node, StreamCall) and not getattr(node.procedure, "deterministic", True):
             return Repeatability(
                 RepeatLevel.ARBITRARY, f"procedure {node.name} is not ours to foresee"
             )
