@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= embedded
 CASES ?= $(addprefix ../shared/conformance/,siddhi_cases.json generated.json functions.json)
 
-.PHONY: install demo test test-integration faults check format docs pages bench conformance clean java
+.PHONY: install demo test test-integration test-cluster faults check format docs pages bench conformance clean java
 
 install: java $(STAMP)
 
@@ -21,6 +21,10 @@ test-integration: java $(STAMP)
 	scripts/install-integration
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check python-qpid-proton==0.40.0
 	$(BIN)/python -m pytest -m "integration and not slow" $(ARGS)
+
+test-cluster: java $(STAMP)
+	scripts/install-integration
+	$(BIN)/python -m pytest -m slow -s tests/integration/test_cluster.py $(ARGS)
 
 faults: java $(STAMP)
 	scripts/install-integration

@@ -13,6 +13,7 @@
     ├── ProtocolError       the peer's: wire frames that break the protocol (a code decides retry)
     ├── StateError          kernel state of another version, another query, or torn
     └── SetupError          the machine's: something must be installed or configured first
+        └── Unreachable     a place that executors of a cluster must reach and do not
 
 `assert` is for our own bugs only. The command line prints these without a traceback and exits 2.
 """
@@ -143,6 +144,10 @@ class StateError(EdgewiseError):
 
 class SetupError(EdgewiseError):
     """The machine lacks something; the message names the command that mends it."""
+
+
+class Unreachable(SetupError):
+    """Executors of a cluster do not reach what their tasks need: another option is needed."""
 
 
 # Packages that come with an extra of the installation, by the name they are imported by.

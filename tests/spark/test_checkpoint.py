@@ -107,7 +107,7 @@ def test_the_range_of_a_batch_is_read_from_the_write_ahead_files(tmp_path):
     for batch_id, (end, clock) in enumerate([(2, 5), (3, 9)]):
         text = "v1\n{}\n" + json.dumps({"offsets": {"S": end}, "clock": clock})
         (checkpoint.spark / "offsets" / str(batch_id)).write_text(text)
-    assert checkpoint.read_batch_range(record, 1, InputLogs({})) == BatchRange(
+    assert checkpoint.read_batch_range(record, 1, InputLogs({"S": ""})) == BatchRange(
         1, {"S": 2}, {"S": 3}, 5, 9
     )
 
@@ -123,7 +123,7 @@ def test_a_stream_continues_where_batches_over_history_ended(tmp_path):
     (checkpoint.spark / "offsets").mkdir(parents=True)
     text = "v1\n{}\n" + json.dumps({"offsets": {"S": 9}, "clock": 90})
     (checkpoint.spark / "offsets" / "0").write_text(text)
-    assert checkpoint.read_batch_range(record, 0, InputLogs({})) == BatchRange(
+    assert checkpoint.read_batch_range(record, 0, InputLogs({"S": ""})) == BatchRange(
         4, {"S": 7}, {"S": 9}, 70, 90
     )
 

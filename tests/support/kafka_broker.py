@@ -16,10 +16,10 @@ START_S_MAX = 120
 
 
 class KafkaBroker:
-    def __init__(self, directory):
+    def __init__(self, directory, host="127.0.0.1"):
         self.directory = directory
         self.port, controller = free_port(), free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{host}:{self.port}"
         fetched = subprocess.run(
             [ROOT / "scripts/fetch-kafka"], stdout=subprocess.PIPE, text=True, check=True
         )
@@ -30,7 +30,7 @@ class KafkaBroker:
             "process.roles=broker,controller\n"
             "node.id=1\n"
             f"controller.quorum.voters=1@127.0.0.1:{controller}\n"
-            f"listeners=PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}\n"
+            f"listeners=PLAINTEXT://{host}:{self.port},CONTROLLER://127.0.0.1:{controller}\n"
             "controller.listener.names=CONTROLLER\n"
             f"log.dirs={directory / 'data'}\n"
             "offsets.topic.replication.factor=1\n"

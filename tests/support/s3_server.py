@@ -14,9 +14,9 @@ BUCKET = "states"
 
 
 class S3Server:
-    def __init__(self, directory):
+    def __init__(self, directory, host="127.0.0.1"):
         port = free_port()
-        self._address = f"127.0.0.1:{port}"
+        self._address = f"{host}:{port}"
         fetched = subprocess.run(
             [ROOT / "scripts/fetch-s3"],
             stdout=subprocess.PIPE,
@@ -25,7 +25,7 @@ class S3Server:
             env={"PYTHON": sys.executable, "HOME": str(Path.home()), "PATH": "/usr/bin:/bin"},
         )
         with (directory / "s3.log").open("ab") as log:
-            command = [fetched.stdout.strip(), "-m", "moto.server", "-H", "127.0.0.1"]
+            command = [fetched.stdout.strip(), "-m", "moto.server", "-H", host]
             self._process = subprocess.Popen(
                 [*command, "-p", str(port)], stdout=log, stderr=log, cwd=directory
             )

@@ -213,6 +213,7 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
         help="port of the page and of clients; 0 takes a free one",
     )
     _add_master(parser)
+    _add_spark_settings(parser)
     _add_partitions(parser)
     parser.add_argument(
         "--trigger", type=int, default=0, help="ms between micro-batches; 0: without a pause"
@@ -231,7 +232,10 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
         help="an engine that does not move on for so long is not healthy (/readyz, $sys/health)",
     )
     parser.add_argument(
-        "--state", default="", help="path or URI of kernel state (default: in the data directory)"
+        "--state",
+        default="",
+        help="path or URI of kernel state (default: with the checkpoint); on a cluster a URI "
+        "that every executor reaches",
     )
 
 
@@ -241,6 +245,26 @@ def _add_partitions(parser: argparse.ArgumentParser) -> None:
 
 def _add_master(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", default="local[*]", help="Spark master")
+
+
+def _add_spark_settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="setting of Spark, such as spark.driver.host=10.0.0.1; may be repeated",
+    )
+    parser.add_argument(
+        "--packages",
+        action="append",
+        default=[],
+        metavar="GROUP:NAME:VERSION",
+        help="Maven packages for Spark's JVMs; may be repeated",
+    )
+    parser.add_argument(
+        "--remote", default="", help="Spark Connect server: refused, with what to use instead"
+    )
 
 
 def _add_replay(commands: Parsers) -> None:

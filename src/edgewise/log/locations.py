@@ -37,6 +37,13 @@ def parse_broker(location: str) -> str:
     return parts.netloc if parts.scheme == "kafka" and not parts.path.strip("/") else ""
 
 
+def anchor_location(location: str) -> str:
+    """The same place from any working directory; '' and URIs stay as they are."""
+    if not location or "://" in location:
+        return location
+    return str(Path(location).absolute())
+
+
 def open_reader(location: str) -> LogReader:
     broker, topic = parse_kafka_location(location)
     if broker:

@@ -43,6 +43,8 @@ class NodeConfig:
     edge_port: int = 8008
     engine: str = "spark"
     master: str = "local[*]"
+    spark_settings: tuple[str, ...] = ()  # `--conf` options: KEY=VALUE
+    packages: tuple[str, ...] = ()  # `--packages` options, for Spark's JVMs
     partitions: int = 2
     save_interval_s: float = INTERVAL_S  # between saves of state; 0: after each batch
     trigger_ms: int = 0  # between micro-batches; 0: as soon as the last one is done

@@ -35,6 +35,7 @@ from edgewise.node.log_locations import LogLocations
 from edgewise.node.processes.children import Child
 from edgewise.node.serve import ActiveNode
 from edgewise.node.terminal import Terminal
+from edgewise.spark.masters import Master, parse_settings
 
 DEMO_APP = Path(__file__).parent / "demo.siddhi"
 # Java's second compiler uses a processor at the start and pays off after minutes: not in a demo.
@@ -57,6 +58,8 @@ class Node:
         self.loaded = load_app(config.app, config.functions)
         require_inputs(self.loaded.app)
         if config.engine == "spark":
+            Master.parse(config.master)
+            parse_settings(config.spark_settings, config.packages)
             require_package("pyspark", "say --engine embedded")
             require_java(os.environ)
         # Errors in annotations are reported now, not when the node becomes active.

@@ -140,7 +140,7 @@ class ActiveNode:
         """
         declared = SourcesAndSinks.parse(loaded.app, loaded.merges)
         old, new = (self.app, self.declared), (loaded.app, declared)
-        if why := check_live_change(old, new, self.config.engine):
+        if why := check_live_change(old, new):
             raise SetupError(why)
         known = {s.name for s in self.app.streams}
         self.data_dir = DataDirectory(

@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -39,6 +39,7 @@ from edgewise.engines.state.storage import LocalStorage, join_path, open_storage
 from edgewise.engines.state.store import PartitionedState, repartition
 from edgewise.errors import StateError
 from edgewise.kernel import serialize as snapshot
+from edgewise.kernel.codegen.state_owners import StateLayout
 from edgewise.kernel.operators.reorder import HELD
 from edgewise.plan.fragments import Fragment
 
@@ -57,6 +58,7 @@ class CheckpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     offsets: dict[str, int] = {}
     clock: int | None = None
     pending: BatchRange | None = msgspec.field(name="doing", default=None)  # over history, begun
+    layouts: dict[str, StateLayout] = {}  # of the plan that the state belongs to; {} in old files
 
 
 class Checkpoint:
@@ -65,14 +67,19 @@ class Checkpoint:
     def __init__(self, path: Path, state: str = "") -> None:
         self.path = path
         self.spark = path / SPARK
+        self.staging = path / "staging"
         self.elsewhere = bool(state)
         self.state = state or str(path / "state")
 
     def open(
-        self, partitions: int, fragments: Sequence[Fragment], schemas: Schemas = NO_SCHEMAS
+        self,
+        partitions: int,
+        fragments: Sequence[Fragment],
+        schemas: Schemas = NO_SCHEMAS,
+        migrate: Callable[[CheckpointRecord], CheckpointRecord] = lambda record: record,
     ) -> CheckpointRecord:
-        """The record as it was left, or a new one. With another number of partitions all state is
-        repartitioned first.
+        """The record as it was left, or a new one. State that belongs to another plan is migrated,
+        then with another number of partitions all of it is repartitioned.
         """
         require_own_checkpoint(self.path, "spark")
         fresh = not (self.path / RECORD).exists()
@@ -86,6 +93,7 @@ class Checkpoint:
         storage = open_storage(self.state)
         if not owned:
             storage.write(OWNER, record.id.encode())
+        record = migrate(record)
         if record.partitions != partitions:
             record = self._repartition(record, partitions, fragments, schemas)
         for name in storage.names():
@@ -163,6 +171,17 @@ class Checkpoint:
         """The last batch whose state was saved; None where every batch saves its own."""
         return StateSaver(open_storage(self.state)).load()
 
+    def find_saved(self, record: CheckpointRecord) -> SavePoint:
+        """The last version whose state is in files; -1 for none."""
+        saved = self.read_save_point()
+        if saved is not None:
+            return saved
+        version = self.find_last_version(record)
+        if version >= record.batches:
+            last = self.read_offsets(version - record.batches)
+            return SavePoint(version, last["offsets"], last["clock"])
+        return SavePoint(version, record.offsets, record.clock or 0)
+
     def remove(self) -> None:
         """The next one starts from the beginning, under another id."""
         open_storage(self.state).clear()
@@ -191,7 +210,10 @@ class Checkpoint:
             earliest = inputs.earliest()
             begin = {"offsets": earliest, "clock": inputs.clock_at(earliest)}
         version = record.batches + batch_id
-        return BatchRange(version, begin["offsets"], end["offsets"], begin["clock"], end["clock"])
+        # An app that changed may read other streams than the one that wrote the file.
+        first = inputs.fill_missing(begin["offsets"])
+        last = {stream: end["offsets"].get(stream, at) for stream, at in first.items()}
+        return BatchRange(version, first, last, begin["clock"], end["clock"])
 
     def read_offsets(self, batch_id: int) -> dict[str, Any]:
         """Line 1 is the version, line 2 metadata, then a line per source: ours is the only one."""

@@ -21,7 +21,6 @@ Used by `edgewise run` and `edgewise replay`.
 from __future__ import annotations
 
 import dataclasses
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -38,37 +37,27 @@ from edgewise.engines.batch.app_start import AppStartFinder
 from edgewise.engines.batch.fault_rows import resolve_fault_offsets
 from edgewise.engines.batch.inputs import InputLogs, require_inputs
 from edgewise.engines.batch.job import AppStart, BatchRange, Job
-from edgewise.engines.batch.outputs import FragmentOutput, append_outputs, merge_outputs
-from edgewise.engines.batch.run import answer_query, run_key_partition
-from edgewise.engines.batch.select_rows import convert_stage_output, split_rows
+from edgewise.engines.batch.outputs import append_outputs
+from edgewise.engines.batch.run import answer_query
 from edgewise.engines.progress import Progress
 from edgewise.errors import SetupError
+from edgewise.kernel.codegen.state_owners import PlanComparison
 from edgewise.log.api import LogWriter
+from edgewise.log.locations import anchor_location
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, OnDemandQuery
-from edgewise.spark import tasks
 from edgewise.spark.app_plan import SparkPlan, plan_app
 from edgewise.spark.checkpoint import Checkpoint, CheckpointRecord
-from edgewise.spark.choose import (
-    BatchTraits,
-    InDriver,
-    LogScan,
-    Native,
-    Shuffle,
-    SparkConfig,
-    StageScan,
-    TimeSlices,
-    choose,
-)
+from edgewise.spark.choose import SparkConfig
 from edgewise.spark.driver_state import DriverState
+from edgewise.spark.fragment_runner import FragmentRunner
 from edgewise.spark.micro_batch import MicroBatch, find_targets, read_range, read_stream
+from edgewise.spark.plan_change import PlanChange
+from edgewise.spark.query_report import QueryReport
 from edgewise.spark.tasks import TaskFiles
-from edgewise.spark.time_slices import is_refused
 from edgewise.spark.udf_shipping import ship_modules
 
 CLOSE_WAIT_S = 5.0
-
-logger = logging.getLogger(__name__)
 
 
 class SparkEngine:
@@ -95,12 +84,14 @@ class SparkEngine:
         self.checkpoint = checkpoint
         self.record = record
         self.start = start
+        self.change: PlanComparison | None = None  # to the plan that the state belonged to
         self.producer = f"spark:{record.id}"  # another checkpoint counts its batches from 0 again
         self.progress = Progress(partitions=config.partitions)
-        self._in_files = all("://" not in location for location in self.logs.values())
-        staging = checkpoint.path / "staging"
-        self._files = TaskFiles(self.logs, staging, find_targets(plan, self.logs, writers))
-        self._traits = dict(plan.traits)
+        self._files = TaskFiles(
+            self.logs, checkpoint.staging, find_targets(plan, self.logs, writers)
+        )
+        self._report = QueryReport(spark, plan.app.name)
+        self._runner = FragmentRunner(spark, plan, config, self._files, self._report)
         self._start_finder = AppStartFinder(plan.app, plan.fragments)
         self._lock = threading.Lock()  # a batch or an on-demand query, one at a time
         self._version = checkpoint.find_last_version(record)
@@ -131,10 +122,13 @@ class SparkEngine:
         require_inputs(app)
         ship_modules(app)
         plan = plan_app(app, taps)
-        opened = Checkpoint(checkpoint, config.state)
+        opened = Checkpoint(checkpoint.absolute(), anchor_location(config.state))
         schemas = {s.name: s.schema.names for s in plan.app.streams}
-        record = opened.open(config.partitions, plan.fragments, schemas)
-        inputs = InputLogs({s.name: str(logs[s.name]) for s in plan.app.inputs})
+        # Executors have other working directories.
+        places = {s.name: anchor_location(str(logs[s.name])) for s in plan.app.inputs}
+        inputs = InputLogs(places)
+        change = PlanChange(plan, inputs, opened)
+        record = opened.open(config.partitions, plan.fragments, schemas, change.migrate)
         engine = cls(
             spark,
             plan,
@@ -145,6 +139,7 @@ class SparkEngine:
             record=record,
             start=start,
         )
+        engine.change = change.found
         engine._files.clear_staging()
         engine.progress.offsets = inputs.fill_missing(opened.read_committed_offsets())
         return engine
@@ -176,14 +171,22 @@ class SparkEngine:
         record = self.record
         first = {"offsets": record.offsets, "clock": record.clock} if record.offsets else None
         frame = read_stream(self.spark, self.logs, self.config.rows_max, first, end)
+        # As a URI: without a scheme Spark would take the default file system of its cluster.
         writer = frame.writeStream.foreachBatch(self._on_batch).option(
-            "checkpointLocation", str(self.checkpoint.spark)
+            "checkpointLocation", self.checkpoint.spark.as_uri()
         )
         if available_now:
             writer = writer.trigger(availableNow=True)
         elif self.config.trigger_ms:
             writer = writer.trigger(processingTime=f"{self.config.trigger_ms} milliseconds")
-        return writer.start()
+        self._report.detach()
+        return self._report.attach(writer.queryName(self._name_query()).start())
+
+    def _name_query(self) -> str:
+        """The app's name, unless another query of this session has it."""
+        taken = {query.name for query in self.spark.streams.active}
+        name = self.plan.app.name
+        return f"{name}-{self.record.id[:8]}" if name in taken else name
 
     def run_stream(self, end: Mapping[str, int] | None = None) -> str:
         """Run a stream to `end` or the logs' heads; Spark's message if it fails, else ''."""
@@ -275,6 +278,7 @@ class SparkEngine:
     def _on_batch(self, frame: DataFrame, batch_id: int) -> None:
         batch = self.checkpoint.read_batch_range(self.record, batch_id, self.inputs)
         self.run_batch(lambda: frame, batch)
+        self._report.count_rows(batch.rows)
 
     def run_batch(self, read_frame: Callable[[], DataFrame], range_: BatchRange) -> None:
         """Run all fragments over one batch and append what they emit."""
@@ -301,7 +305,8 @@ class SparkEngine:
                     saves=self.state is None or fragment not in in_driver,
                 )
                 earlier = next((stage_rows[n] for n in fragment.inputs if n in stage_rows), None)
-                output = self._run_fragment(job, batch, earlier)
+                kernels = None if self.state is None else self.state.kernels
+                output = self._runner.run(job, batch, earlier, kernels)
                 self.progress.record_fragment(fragment.name, output)
                 faulty = faulty or "faults" in output.counts
                 emitted = {s.name for s in job.outputs}
@@ -332,49 +337,11 @@ class SparkEngine:
 
     def _find_driver_fragments(self, batch: MicroBatch) -> list[Fragment]:
         """Fragments that will run in the driver; for the others its state is written to files."""
-        traits = BatchTraits(batch.range.rows, self._in_files, from_stage=False)
-        found = [
-            f
-            for f in self.plan.fragments
-            if isinstance(choose(self._traits[f.name], traits, self.config), InDriver)
-        ]
+        found = self._runner.find_driver_fragments(batch)
         elsewhere = [f for f in self.plan.fragments if f not in found]
         if self.state is not None and not all(f.stateless for f in elsewhere):
             self.state.flush(batch.range)
         return found
-
-    def _run_fragment(self, job: Job, batch: MicroBatch, earlier: Any) -> FragmentOutput:
-        """`earlier` has the rows of an earlier stage, None where the fragment reads the logs."""
-        name, spark, files = job.fragment.name, self.spark, self._files
-        rows = None if earlier is None else convert_stage_output(earlier, job)
-        count = batch.range.rows if rows is None else rows.num_rows
-        traits = BatchTraits(count, self._in_files, from_stage=rows is not None)
-        match choose(self._traits[name], traits, self.config):
-            case InDriver(partitions):
-                table = batch.table if rows is None else rows
-                parts = enumerate(split_rows(table, job, partitions))
-                kernels = None if self.state is None else self.state.kernels
-                return merge_outputs(
-                    run_key_partition(job, index, share, kernels) for index, share in parts
-                )
-            case TimeSlices(count):
-                output = tasks.run_time_slices(spark, files, batch.range, job, count)
-                if not is_refused(output):
-                    return output
-                logger.info("%s continues by one task: times do not ascend", name)
-                self._traits[name] = dataclasses.replace(self._traits[name], sliceable=False)
-                return self._run_fragment(job, batch, earlier)
-            case LogScan(count):
-                return tasks.run_log_scan(spark, files, batch.range, job, count)
-            case StageScan(partitions):
-                return tasks.run_stage_scan(spark, files, rows, job, partitions)
-            case Native(projections):
-                return tasks.run_native(self._get_frame(batch, rows), job, projections)
-            case Shuffle(partitions):
-                return tasks.run_shuffle(self._get_frame(batch, rows), job, partitions)
-
-    def _get_frame(self, batch: MicroBatch, rows: Any) -> DataFrame:
-        return batch.frame if rows is None else self.spark.createDataFrame(rows)
 
     def _describe_range(
         self, fragment: Fragment, batch: BatchRange, app_start: AppStart | None = None

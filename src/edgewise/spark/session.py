@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from edgewise.spark.masters import Master
 from edgewise.spark.source import LogSource
 
 # Half of a micro-batch's floor is checkpoint files; these keep their number small.
@@ -28,24 +31,39 @@ FILE_MANAGER = (
 # Workers keep the memory that Arrow frees: getting it again took as long as the work on a batch.
 # Spark stops a worker that is idle for a minute, and its memory with it.
 KEEP_MEMORY = ("MIMALLOC_PURGE_DELAY", "-1")
+PYTHON = "spark.pyspark.python"  # Spark itself reads it only in spark-submit
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
-def start_session(master: str = "local[*]", *, scratch: Path | None = None) -> SparkSession:
-    """Workers run this interpreter and this package; `scratch` is where shuffle files go."""
+def start_session(
+    master: str = "local[*]",
+    *,
+    scratch: Path | None = None,
+    settings: Mapping[str, str] = NO_SETTINGS,
+) -> SparkSession:
+    """Workers run this interpreter and this package, unless `settings` name another interpreter;
+    `scratch` is where shuffle files of this machine go.
+    """
+    elsewhere = Master.parse(master).elsewhere
     package = str(Path(__file__).parent.parent.parent)
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # executors would take python3 from PATH
+    # Executors would take python3 from PATH.
+    os.environ["PYSPARK_PYTHON"] = settings.get(PYTHON, sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys(p for p in (package, *inherited) if p)
     )
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if not elsewhere:  # executors on other machines have to find the driver
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault(*KEEP_MEMORY)
     log4j = Path(__file__).parent / "log4j2.properties"
+    java = f"-Dlog4j2.configurationFile={log4j.as_uri()} {settings.get(JAVA_OPTIONS, '')}"
     builder = (
         SparkSession.builder.master(master)
         .appName("edgewise")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
-        .config("spark.ui.enabled", "false")
+        .config(JAVA_OPTIONS, java.strip())
+        .config("spark.ui.enabled", str(elsewhere).lower())  # on one machine it costs memory
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.adaptive.enabled", "false")  # partitions are ours: state lives by them
@@ -59,15 +77,16 @@ def start_session(master: str = "local[*]", *, scratch: Path | None = None) -> S
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config(f"spark.executorEnv.{KEEP_MEMORY[0]}", KEEP_MEMORY[1])
     )
-    local = master.startswith("local")
-    if local:
+    if not elsewhere:
         builder = builder.config("spark.sql.streaming.checkpointFileManagerClass", FILE_MANAGER)
-    if scratch is not None:
+    if scratch is not None and not elsewhere:  # other machines have other disks
         scratch.mkdir(parents=True, exist_ok=True)
-        builder = builder.config("spark.local.dir", str(scratch))
+        builder = builder.config("spark.local.dir", str(scratch.absolute()))
+    for key, value in settings.items():
+        builder = builder if key == JAVA_OPTIONS else builder.config(key, value)
     session = builder.getOrCreate()
     session.dataSource.register(LogSource)
-    if local:
+    if not elsewhere:
         _disable_checksum_files(session)
     return session
 

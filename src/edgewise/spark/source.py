@@ -166,7 +166,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.target = self.last or self.inputs.heads()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        begin: Offsets = start["offsets"]
+        begin = self.inputs.fill_missing(start["offsets"])  # the app may read more than before
         heads = self.target or self._wait_for_rows(begin)
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         available = sum(heads[stream] - begin[stream] for stream in heads)
@@ -180,7 +180,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._offset(self.inputs.heads())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return _divide(start["offsets"], end["offsets"], self.tasks)
+        return _divide(self.inputs.fill_missing(start["offsets"]), end["offsets"], self.tasks)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, LogSlice)

@@ -34,7 +34,7 @@ def test_an_unknown_type_is_refused_with_the_nearest_one():
 
 def test_queries_and_topics_may_change():
     topic = "@sink(type='topic', path='p') define stream P (v int); from S select v insert into P;"
-    assert not check_live_change(load(APP + QUERY), load(APP + topic), "embedded")
+    assert not check_live_change(load(APP + QUERY), load(APP + topic))
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,7 @@ def test_queries_and_topics_may_change():
     ],
 )
 def test_sources_sinks_and_schemas_may_not_change(text, why):
-    assert re.search(why, check_live_change(load(APP + QUERY), load(text), "embedded"))
-
-
-def test_spark_keeps_its_plan():
-    same = load(APP + QUERY)
-    assert "only the embedded engine" in check_live_change(same, same, "spark")
+    assert re.search(why, check_live_change(load(APP + QUERY), load(text)))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 
 ROWS_AT_ONCE = 200_000  # read from the logs
+REBUILD_ROWS_MAX = 10_000_000  # of history read again when a plan changes; beyond, state is lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,21 @@ class CatchUp:
             if guarded:
                 raise
             return self.load(job, key_partition, saved, until, guarded=True)
+
+    def rebuild(
+        self, fragment: Fragment, key_partition: int, until: Mapping[str, int]
+    ) -> Kernel | None:
+        """A kernel that was fed all that the logs still have up to `until`; None where that is
+        too much, or where the fragment reads the rows of another one.
+        """
+        first, last = self.inputs.earliest(), self.inputs.fill_missing(dict(until))
+        too_long = sum(last.values()) - sum(first.values()) > REBUILD_ROWS_MAX
+        if too_long or not set(fragment.inputs) <= set(self.inputs.paths):
+            return None
+        kernel = compile_kernel(self.app, fragment)
+        begin = SavePoint(-1, first, self.inputs.clock_at(first))
+        self.feed(kernel, fragment, key_partition, begin, last)
+        return kernel
 
     def feed(
         self,

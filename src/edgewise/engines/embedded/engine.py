@@ -48,7 +48,7 @@ from edgewise.engines.state.storage import LocalStorage
 from edgewise.engines.state.store import Entries, StateStore
 from edgewise.errors import StateError
 from edgewise.event.arrow import AT
-from edgewise.kernel.compile import Kernel, compile_kernel
+from edgewise.kernel.compile import Kernel
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
 from edgewise.plan.fragments import Fragment
@@ -60,7 +60,6 @@ from edgewise.plan.rules.rewrite import rewrite
 RANGES = "steps"  # directory of batch ranges; the name is part of the format
 RANGES_KEPT = 4
 BATCH_ROWS_MAX = 20_000
-REBUILD_ROWS_MAX = 10_000_000  # of history read again when a plan changes; beyond, state is lost
 
 
 class EmbeddedEngine:
@@ -187,9 +186,9 @@ class EmbeddedEngine:
         saved = self._load_save_point(written)
         version = None if saved is None else (saved.version, saved.clock)
 
-        def rebuild(fragment: Fragment) -> Kernel | None:
+        def rebuild(fragment: Fragment, key_partition: int) -> Kernel | None:
             assert saved is not None
-            return self._rebuild(fragment, saved.offsets)
+            return self._catch_up.rebuild(fragment, key_partition, saved.offsets)
 
         self._location = migrate_state(
             self.app, self.fragments, self._checkpoint, version, rebuild
@@ -300,17 +299,6 @@ class EmbeddedEngine:
         self._write_range(batch)
         self._run(batch)
         return batch
-
-    def _rebuild(self, fragment: Fragment, until: Mapping[str, int]) -> Kernel | None:
-        """A kernel that was fed all that the log still has up to `until`."""
-        first = self.inputs.earliest()
-        last = self.inputs.fill_missing(dict(until))
-        if sum(last.values()) - sum(first.values()) > REBUILD_ROWS_MAX:
-            return None
-        kernel = compile_kernel(self.app, fragment)
-        begin = SavePoint(-1, first, self.inputs.clock_at(first))
-        self._catch_up.feed(kernel, fragment, KEY_PARTITION, begin, last)
-        return kernel
 
     def _check_sole(self, written: BatchRange | None) -> None:
         """Of two engines on one checkpoint, the one that is behind saves nothing."""

@@ -6,6 +6,7 @@
 The embedded engine asks for its state directory whenever it starts. Where the plan differs from
 the one in plan.json, the state of the last version is copied into new files, then plan.json is
 replaced in one step, then the old files are removed: a crash at any point leaves one of the two.
+Spark does the same with its own record (`spark.plan_change`), by key partition.
 
 A query that stayed the same may get other keys from its new neighbours, or lose them, or keep its
 state in another shape. Such state cannot be copied; it is rebuilt from the log, which takes time
@@ -18,11 +19,12 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from edgewise.engines.state.storage import join_path
 from edgewise.engines.state.store import FIX, StateStore
 from edgewise.errors import SetupError, StateError
 from edgewise.kernel.codegen.state_owners import PlanComparison, StateLayout, compare, defined
@@ -34,8 +36,9 @@ from edgewise.plan.nodes import App
 KEY_PARTITION = 0  # the engine that runs in one process has one
 PLAN_FILE = "plan.json"
 CHECKPOINT_FILES = {"embedded": PLAN_FILE, "spark": "app.json"}  # by which an engine is known
-# A kernel with the state of the last version, from the log; None where the log is too long.
-Rebuild = Callable[[Fragment], Kernel | None]
+# A kernel with the state of the last version of a key partition, from the log; None where that
+# cannot be had.
+Rebuild = Callable[[Fragment, int], Kernel | None]
 
 
 class SavedPlan(msgspec.Struct, frozen=True):
@@ -75,23 +78,45 @@ def migrate_state(
     new = SavedPlan(old.generation + 1, layouts, old.id)
     source, target = (_locate_state(checkpoint, p.generation) for p in (old, new))
     shutil.rmtree(target, ignore_errors=True)  # of a migration that was interrupted
-    rebuilt: set[str] = set()
+    carry = StateCarrier(app, old.layouts, str(source), str(target), rebuild)
     for fragment in fragments:
-        if last is None or last[0] < 0 or fragment.stateless:
-            continue
-        version, clock = last
-        kernel = compile_kernel(app, fragment)
-        _copy_state(kernel, source, old.layouts, last)
-        lost = _find_lost(old.layouts, layouts[fragment.name])
-        if lost and (built := rebuild(fragment)) is not None:
-            kernel.carry(built.layout.only(lost), _list_states(built), clock)
-            rebuilt |= lost
-        store = StateStore(locate_fragment(target, fragment), KEY_PARTITION)
-        store.start_from(version, dict(_list_states(kernel)))
+        if last is not None and last[0] >= 0 and not fragment.stateless:
+            carry.copy(fragment, KEY_PARTITION, *last)
     _write(checkpoint, new)
     shutil.rmtree(source, ignore_errors=True)
-    change = compare(old.layouts.values(), layouts.values(), rebuilt)
+    change = compare(old.layouts.values(), layouts.values(), carry.rebuilt)
     return StateLocation(target, _name_producer(new), change)
+
+
+@dataclass(frozen=True, slots=True)
+class StateCarrier:
+    """Copies states of the plan `layouts`, under `source`, to those of `app`, under `target`: both
+    are paths or URIs with a directory per fragment.
+    """
+
+    app: App
+    layouts: Mapping[str, StateLayout]  # of the old plan, by fragment
+    source: str
+    target: str
+    rebuild: Rebuild
+    rebuilt: set[str] = field(default_factory=set)  # owners whose state came from the log
+
+    def copy(self, fragment: Fragment, key_partition: int, version: int, clock: int) -> None:
+        """One key partition of a fragment of the new plan, from all old fragments that hold state
+        of its owners: with the same keys, so in the same key partition.
+        """
+        kernel = compile_kernel(self.app, fragment)
+        for name, layout in self.layouts.items():
+            if layout.alike(kernel.layout) and set(layout.names) & set(kernel.layout.names):
+                store = StateStore(join_path(self.source, name), key_partition)
+                if store.versions():
+                    kernel.carry(layout, store.load(version).items(), clock)
+        lost = _find_lost(self.layouts, kernel.layout)
+        if lost and (built := self.rebuild(fragment, key_partition)) is not None:
+            kernel.carry(built.layout.only(lost), _list_states(built), clock)
+            self.rebuilt.update(lost)
+        store = StateStore(join_path(self.target, fragment.name), key_partition)
+        store.start_from(version, dict(_list_states(kernel)))
 
 
 def _name_producer(plan: SavedPlan) -> str:
@@ -126,19 +151,6 @@ def _find_lost(old: Mapping[str, StateLayout], new: StateLayout) -> set[str]:
 
 def _list_states(kernel: Kernel) -> list[tuple[bytes, bytes]]:
     return [(key, state) for key, state in kernel.changed() if state is not None]
-
-
-def _copy_state(
-    kernel: Kernel, source: Path, layouts: Mapping[str, StateLayout], last: tuple[int, int]
-) -> None:
-    """From all old fragments that hold state of this kernel's owners."""
-    version, clock = last
-    for name, layout in layouts.items():
-        if not layout.alike(kernel.layout) or not set(layout.names) & set(kernel.layout.names):
-            continue
-        store = StateStore(locate_fragment(source, name), KEY_PARTITION)
-        if store.versions():
-            kernel.carry(layout, store.load(version).items(), clock)
 
 
 def _locate_state(checkpoint: Path, generation: int) -> Path:

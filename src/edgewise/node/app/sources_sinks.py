@@ -74,13 +74,9 @@ def _require_connected(app: App, sources: Iterable[SourceSpec], sinks: Iterable[
             )
 
 
-def check_live_change(
-    old: tuple[App, SourcesAndSinks], new: tuple[App, SourcesAndSinks], engine: str
-) -> str:
+def check_live_change(old: tuple[App, SourcesAndSinks], new: tuple[App, SourcesAndSinks]) -> str:
     """Why a running node cannot change from `old` to `new`; '' where it can."""
     (old_app, old_declared), (app, declared) = old, new
-    if engine != "embedded":
-        return f"only the embedded engine takes another version of an app while it runs; {RESTART}"
     if old_app.name != app.name:
         return f"the app is called '{app.name}' now, not '{old_app.name}'; {RESTART}"
     shapes = {s.name: s.schema for s in old_app.streams}

@@ -27,9 +27,15 @@ from edgewise.engines.state.inspect_state import sum_disk_bytes
 from edgewise.engines.state.migrate import require_own_checkpoint
 from edgewise.engines.state.saver import summarize_saves
 from edgewise.engines.state.storage import Storage, open_storage
-from edgewise.errors import EdgewiseError, LogError, RecoveryError, name_missing_extra
+from edgewise.errors import (
+    EdgewiseError,
+    LogError,
+    RecoveryError,
+    Unreachable,
+    name_missing_extra,
+)
 from edgewise.log.api import LogConfig, LogWriter
-from edgewise.log.locations import open_writer
+from edgewise.log.locations import anchor_location, open_writer
 from edgewise.node.app.attribute_defaults import read_defaults
 from edgewise.node.app.load import load
 from edgewise.node.config import NodeConfig
@@ -43,6 +49,7 @@ from edgewise.node.processes.children import (
 )
 from edgewise.node.processes.engine_start import EngineStart, plan_start
 from edgewise.plan.nodes import App
+from edgewise.spark.masters import Master, parse_settings
 
 IDLE_WAIT_S = 0.2
 PROGRESS_EVERY_S = 1.0
@@ -76,7 +83,8 @@ def main() -> int:
                 run(app, data_dir, config, writers, stopping)
     except EdgewiseError as error:
         send_message(failed=str(error))
-        return PERMANENT_ERROR if permanent or isinstance(error, RecoveryError) else 2
+        permanent = permanent or isinstance(error, RecoveryError | Unreachable)
+        return PERMANENT_ERROR if permanent else 2
     except Exception as error:
         send_message(failed=f"{type(error).__name__}: {error}")
         raise
@@ -198,6 +206,23 @@ def _run_embedded(
         engine.close()
 
 
+def _start_spark(app: App, data_dir: DataDirectory, node: NodeConfig) -> Any:
+    """The session, once executors were seen to reach what their tasks will need."""
+    from edgewise.spark.checkpoint import Checkpoint
+    from edgewise.spark.reach import list_needs, require_reach
+    from edgewise.spark.session import start_session
+
+    settings = parse_settings(node.spark_settings, node.packages)
+    spark = start_session(node.master, scratch=data_dir.scratch, settings=settings)
+    send_message(step=f"Spark {spark.version} is up on {node.master}")
+    if spark.sparkContext.uiWebUrl:
+        send_message(step=f"Spark's page: {spark.sparkContext.uiWebUrl}")
+    saved = Checkpoint(data_dir.checkpoint(app.name).absolute(), anchor_location(node.state))
+    logs = {s.name: anchor_location(data_dir.log_location(s.name)) for s in app.inputs}
+    require_reach(spark, Master.parse(node.master), list_needs(logs, saved.state, saved.staging))
+    return spark
+
+
 def _run_spark(
     app: App,
     data_dir: DataDirectory,
@@ -206,16 +231,12 @@ def _run_spark(
     stopping: threading.Event,
 ) -> None:
     send_message(step="starting the JVM (a few seconds)")
-    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
-
     from edgewise.spark.checkpoint import Checkpoint
     from edgewise.spark.choose import SparkConfig
     from edgewise.spark.execution import SparkEngine
-    from edgewise.spark.session import start_session
     from edgewise.spark.warmup import warm_up
 
-    spark = start_session(node.master, scratch=data_dir.scratch)
-    send_message(step=f"Spark {spark.version} is up on {node.master}")
+    spark = _start_spark(app, data_dir, node)
     config = SparkConfig(
         partitions=node.partitions,
         rows_max=node.rows_max,
@@ -230,7 +251,8 @@ def _run_spark(
     start_plan = _plan_start(app, data_dir, saved.read_committed_offsets())
     if start_plan.why:
         saved.remove()
-    if not checkpoint.exists():  # after a restart the waiting events are the warm-up
+    if not checkpoint.exists() and not Master.parse(node.master).elsewhere:
+        # After a restart the waiting events are the warm-up, on a cluster the look for reach.
         send_message(step="warming up")
         warm_up(spark, app, config, data_dir.scratch)
     send_message(step="starting the query")
@@ -242,10 +264,19 @@ def _run_spark(
         checkpoint=checkpoint,
         config=config,
     )
+    if job.change is not None:
+        send_message(step=f"the app changed. {job.change}")
     if start_plan.why:
         job.start_from(start_plan.starts)
     query = job.start_stream()
     send_message(step="query running", ready=True)
+    _follow_query(job, query, stopping)
+
+
+def _follow_query(job: Any, query: Any, stopping: threading.Event) -> None:
+    """Report its progress until it fails or the node stops; then this process ends."""
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
     report = EngineReport(job.progress, InputLogs(job.logs), open_storage(job.checkpoint.state))
     try:
         while not stopping.wait(PROGRESS_EVERY_S) and query.isActive:
