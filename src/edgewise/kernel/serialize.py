@@ -40,10 +40,15 @@ _decoder = msgspec.msgpack.Decoder()
 def shared(cls: type[T]) -> type[T]:
     """A class whose objects keep their identity: one that stands in two positions stays one.
 
-    Its `__slots__` are its state.
+    Its `__slots__` are its state, or the names in its `SAVED`.
     """
     _classes[cls.__name__] = cls
     return cls
+
+
+def _saved(cls: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = getattr(cls, "SAVED", cls.__slots__)
+    return names
 
 
 def fingerprint(plan: object) -> bytes:
@@ -147,9 +152,7 @@ class _Plain:
         if number is not None:
             return [_SEEN, [number]]
         self._seen[id(value)] = len(self._seen)
-        fields = [
-            self.of(getattr(value, name)) for name in _classes[type(value).__name__].__slots__
-        ]
+        fields = [self.of(getattr(value, name)) for name in _saved(type(value))]
         return [_SHARED, [type(value).__name__, *fields]]
 
     def _held(self, tag: int, items: Any) -> list[Any]:
@@ -224,7 +227,7 @@ class _Whole:
             cls = _classes[raw[0]]
             made = cls.__new__(cls)
             self._seen.append(made)
-            for name, field in zip(cls.__slots__, raw[1:], strict=True):
+            for name, field in zip(_saved(cls), raw[1:], strict=True):
                 setattr(made, name, self.of(field))
             return made
         items = [self.of(v) for v in raw]

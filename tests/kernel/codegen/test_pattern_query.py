@@ -5,7 +5,7 @@ SOURCE = "from every e1=A[v > 2] -> e2=B -> e3=A select e1.v as a, e3.v as b ins
 
 def test_the_test_of_an_element_is_an_expression_over_locals():
     source = engine(SOURCE).kernel.source
-    assert "_test0(slots, ts, row):" in source
+    assert "_own0(ts, row):" in source
     assert "x0 = row[1]" in source
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
 from edgewise.kernel.codegen.query_output import carried
 from edgewise.kernel.codegen.row_layout import IS_NULL, TIME, Key, RowLayout, key_of, keys_of
 from edgewise.kernel.codegen.stream_query import QueryWriter
-from edgewise.plan.exprs import And, Expr, Field, SlotIsNull, SlotTime
+from edgewise.plan.exprs import Expr, Field, SlotIsNull, SlotTime
 from edgewise.plan.nodes import (
     AbsentState,
     ChainState,
@@ -30,6 +31,7 @@ from edgewise.plan.nodes import (
     state_leaves,
     streams_of,
 )
+from edgewise.plan.rules.pattern_conditions import ElementCondition, split_conditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class PatternQueryWriter(QueryWriter):
         self.order: list[int] = []
         self.streams: dict[str, list[int]] = {}
         self.starts: list[int] = []
+        self.conditions = split_conditions(source.state)
         self.timeouts = query.output.events is EventType.TIMEOUT
         if self.timeouts:  # delivered as they happen: from here on they are rows like any other
             output = dataclasses.replace(query.output, events=EventType.CURRENT)
@@ -95,7 +98,7 @@ class PatternQueryWriter(QueryWriter):
             w.line("x.wired()")
         if self.scope.partition is None:
             w.line(f"rt.idle[{cell}] = {name}_machine.idle")
-        self.scope.cell(f"{name}_machine.fresh()")
+        self.scope.cell(f"{name}_machine.fresh_cells()")
         self.scope.created.append(f"{name}_machine.created(S)")
         self.builder.node(f"{name}_machine.timer")
         for stream in self.streams:
@@ -104,7 +107,53 @@ class PatternQueryWriter(QueryWriter):
                 w.block(f"def {self.entry(stream)}(S, chunk)"),
                 w.block("for _, ts, row in chunk"),
             ):
+                self._skip_useless(stream)
                 w.line(f"{name}_machine.event(S, {stream!r}, ts, row)")
+
+    def _skip_useless(self, stream: str) -> None:
+        """An event that suits no element by itself changes nothing."""
+        wanted = self.suits(stream)
+        if wanted is None:
+            return
+        names = self.builder.schema(stream, self.query.partition).names
+        read = [n for n in names if n in {k[1] for own in wanted for k in keys_of(*own)}]
+        values = {n: f"x{i}" for i, n in enumerate(read)}
+        self.writer.assign(values.values(), (f"row[{names.index(n)}]" for n in read))
+        with self.writer.block(f"if not ({self.suits_text(wanted, values)})"):
+            self.writer.line("continue")
+
+    def suits(self, stream: str) -> list[tuple[Expr, ...]] | None:
+        """Conditions of which an event must meet one to be of use; None where any event may be.
+
+        Where `every (..)` starts again because its match grew old, any event may say that it did.
+        """
+        if self.source.kind is StateKind.SEQUENCE or self.timeouts:
+            return None
+        parts = _parts(self.source.state)
+        if self.source.within_ms is not None and any(_may_restart(p) for p in parts):
+            return None
+        leaves = state_leaves(self.source.state)
+        if any(isinstance(leaf, AbsentState) for leaf in leaves if self._starts(leaf)):
+            return None
+        found = [self.conditions[leaf.slot] for leaf in leaves if leaf.stream == stream]
+        plain = all(isinstance(h, Filter) for leaf in leaves for h in leaf.handlers)
+        if not plain or not all(c.own and c.pure for c in found):
+            return None
+        return [c.own for c in found]
+
+    def suits_text(self, wanted: list[tuple[Expr, ...]], values: Mapping[str, str]) -> str:
+        """The test of `suits`, over these names of the event's values."""
+
+        def resolve(expr: Expr) -> ExprText:
+            assert isinstance(expr, Field)
+            return ExprText(values[expr.name])
+
+        exprs = ExprWriter(self.writer, resolve, self.tables)
+        tests = [" and ".join(exprs.condition(c) for c in own) for own in dict.fromkeys(wanted)]
+        return " or ".join(tests)
+
+    def _starts(self, leaf: StreamState | AbsentState) -> bool:
+        return self.positions[leaf.slot] in self.starts
 
     def _bounds(self) -> None:
         """What is declared; and the keys of a fragment free themselves."""
@@ -187,8 +236,16 @@ class PatternQueryWriter(QueryWriter):
 
     def _make(self, leaf: StreamState | AbsentState, text: str, *, start: bool) -> ElementRange:
         position = self.positions[leaf.slot]
-        test = self._test(leaf)
-        self.lines.append(text.format(test=test, start=start))
+        condition = self.conditions[leaf.slot]
+        if self.source.kind is StateKind.SEQUENCE or "ab.AbsentLogical" in text:
+            condition = ElementCondition(cross=(*condition.own, *condition.cross))
+        test = self._function(leaf, "test", "slots, ts, row", condition.cross)
+        self.lines.append(text.format(test=test or "pat.always", start=start))
+        own = self._function(leaf, "own", "ts, row", condition.own)
+        if own:
+            self.lines.append(f"e[{position}].own = {own}")
+        if condition.keys or condition.bounds:
+            self.lines.append(f"e[{position}].lookup = {self._lookup(leaf, condition)}")
         if self._is_last(leaf):
             self.lines.append(f"e[{position}].last = True")
         self.order.append(position)
@@ -196,6 +253,23 @@ class PatternQueryWriter(QueryWriter):
         if start:
             self.starts.append(position)
         return ElementRange(position, position)
+
+    def _lookup(self, leaf: StreamState | AbsentState, condition: ElementCondition) -> str:
+        """Where the matches that an event may suit are found."""
+        given = []
+        if condition.keys:
+            mine, theirs = zip(*condition.keys, strict=True)
+            given.append(f"match_key={self._values(leaf, 'match_key', 'match', theirs)}")
+            given.append(f"event_key={self._values(leaf, 'event_key', 'ts, row', mine)}")
+        if condition.value is not None:
+            value = self._values(leaf, "match_value", "match", (condition.value,))
+            given.append(f"match_value={value}")
+            bounds = [
+                f"({op!r}, {self._values(leaf, f'bound{i}', 'ts, row', (expr,))})"
+                for i, (op, expr) in enumerate(condition.bounds)
+            ]
+            given.append(f"bounds={tuple_text(bounds)}")
+        return f"wait.Lookup({', '.join(given)})"
 
     def _is_last(self, leaf: StreamState | AbsentState) -> bool:
         state: State = self.source.state
@@ -210,17 +284,44 @@ class PatternQueryWriter(QueryWriter):
                 case _:
                     return leaf == state
 
-    def _test(self, leaf: StreamState | AbsentState) -> str:
-        """The name of the function that says whether an event suits an element."""
-        conditions = [h.condition for h in leaf.handlers if isinstance(h, Filter)]
-        if not conditions:
-            return "pat.always"
-        condition: Expr = conditions[0]
-        for more in conditions[1:]:
-            condition = And(condition, more)
-        name = f"{self.name}_test{self.positions[leaf.slot]}"
-        w, lines = self.writer, []
+    def _function(
+        self, leaf: StreamState | AbsentState, kind: str, args: str, parts: tuple[Expr, ...]
+    ) -> str:
+        """The name of a function that says whether all of these conditions hold; '' for none."""
+        if not parts:
+            return ""
+        name = f"{self.name}_{kind}{self.positions[leaf.slot]}"
+        lines, exprs = self._reading(leaf)
+        text = " and ".join(exprs.condition(c) for c in parts)
+        with self.writer.block(f"def {name}({args})"):
+            for line in lines:
+                self.writer.line(line)
+            self.writer.line(f"return {text}")
+        return name
+
+    def _values(
+        self, leaf: StreamState | AbsentState, kind: str, args: str, parts: tuple[Expr, ...]
+    ) -> str:
+        """The name of a function that gives these values; None where one of them is null."""
+        name, w = f"{self.name}_{kind}{self.positions[leaf.slot]}", self.writer
+        lines, exprs = self._reading(leaf)
+        values = [exprs.value(e) for e in parts]
+        with w.block(f"def {name}({args})"):
+            if args == "match":
+                w.line("slots = match.slots")
+            for line in lines:
+                w.line(line)
+            if len(values) == 1:
+                w.line(f"return {values[0]}")
+            else:
+                w.line(f"key = {tuple_text(values)}")
+                w.line("return None if None in key else key")
+        return name
+
+    def _reading(self, leaf: StreamState | AbsentState) -> tuple[list[str], ExprWriter]:
+        """A writer of expressions, and the lines that set what they read."""
         names: dict[Key, str] = {}
+        lines: list[str] = []
 
         def resolve(expr: Expr) -> ExprText:
             key = key_of(expr)
@@ -231,12 +332,7 @@ class PatternQueryWriter(QueryWriter):
                 lines.append(f"{names[key]} = {self._value(expr, leaf.slot)}")
             return ExprText(names[key], nullable=not isinstance(expr, SlotIsNull | SlotTime))
 
-        text = ExprWriter(w, resolve, self.tables).condition(condition)
-        with w.block(f"def {name}(slots, ts, row)"):
-            for line in lines:
-                w.line(line)
-            w.line(f"return {text}")
-        return name
+        return lines, ExprWriter(self.writer, resolve, self.tables)
 
     def _value(self, expr: Expr, own: str = "") -> str:
         """The text of a value of a match. Inside its own test an element's event is `row`."""
@@ -251,8 +347,8 @@ class PatternQueryWriter(QueryWriter):
             index -= 1  # the event at hand is already in
         taken = f"slots[{self.positions[slot]}]"
         if index is None and slot in self.counted and isinstance(expr, Field):
-            return f"pat.values({taken}, {self.schemas[slot].index(expr.name)})"
-        event = f"pat.at({taken}, {index or 0})"
+            return f"wait.values({taken}, {self.schemas[slot].index(expr.name)})"
+        event = f"wait.at({taken}, {index or 0})"
         if isinstance(expr, SlotIsNull):
             return f"({event} is None)"
         picks = (
@@ -295,3 +391,8 @@ def _parts(state: State) -> list[State]:
             return [state, *_parts(state.state)]
         case _:
             return [state]
+
+
+def _may_restart(part: State) -> bool:
+    """A group, or a count, that waits under `every` for more events than one."""
+    return isinstance(part, EveryState) and not isinstance(part.state, StreamState)

@@ -130,7 +130,7 @@ class SequenceQueryWriter(KeyedQueryWriter):
             return f"(list({taken}) or None)"
         if slot == own and index >= 0:
             taken = f"(*{taken}, {self._column(self.steps[self.index[slot]], name)})"
-        return f"pat.at({taken}, {index})"
+        return f"wait.at({taken}, {index})"
 
     def _missing(self, key: Key, step: SequenceStep, at: int, own: str) -> str:
         slot, index = key[0], key[2] or 0

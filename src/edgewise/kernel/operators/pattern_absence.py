@@ -7,15 +7,14 @@ when the app or the key starts), and an event that suits it makes the match wait
 from __future__ import annotations
 
 from edgewise.kernel.operators.pattern_elements import Logical
+from edgewise.kernel.operators.pattern_waiting import NEVER, Lookup, Match
 from edgewise.kernel.operators.patterns import (
     ACTIVE,
-    NEVER,
     NEW,
     PENDING,
     TIME,
     Element,
     Machine,
-    Match,
     Predicate,
 )
 from edgewise.kernel.runtime import Row, State
@@ -29,6 +28,15 @@ class Absent(Element):
     def __init__(self, machine: Machine, test: Predicate, *, start: bool, waiting: int) -> None:
         super().__init__(machine, test, start=start)
         self.waiting = waiting
+        self.ending = Lookup(match_value=self._until, bounds=(("<=", _due),))
+
+    @property
+    def sure(self) -> bool:
+        """When a match ends is known when it comes: it collects no more."""
+        return self.lazy and not self.collectors
+
+    def _until(self, match: Match) -> int:
+        return match.ts + self.waiting
 
     def _wait(self, state: State, since: int) -> None:
         due = since + self.waiting
@@ -45,7 +53,7 @@ class Absent(Element):
             return
         if self.sequence:
             cells[NEW].clear()
-        cells[NEW].append(match)
+        cells[PENDING if self.lazy else NEW].append(match)
         if not self.start:
             self._wait(state, match.ts)
 
@@ -80,20 +88,19 @@ class Absent(Element):
         self._renew(state)
         self.update(state)
         met: list[Match] = []
-        kept: list[Match] = []
-        for match in cells[PENDING]:
+        pending = cells[PENDING]
+        for match in pending.found(self.ending if self.sure else None, due, ()):
             if self.too_old(match, due):
+                pending.remove(match)
                 self.machine.timed_out(state, match)
                 if self.around is not None and self.every is not None and self.every is not self:
                     self.every.add_every(state, match)
                 continue
             until = cells[TIME] if match.ts == NEVER else match.ts + self.waiting
             if due >= until:
+                pending.remove(match)
                 match.ts = due
                 met.append(match)
-            else:
-                kept.append(match)
-        cells[PENDING] = kept
         if self.around is not None:
             self.around.update(state)
         for match in met:
@@ -122,6 +129,10 @@ class Absent(Element):
             self.state(state)[ACTIVE] = False
         if self.restarts is not None:
             self.restarts.restart(state)
+
+
+def _due(due: int, _row: Row) -> int:
+    return due
 
 
 class AbsentLogical(Logical):
@@ -163,12 +174,13 @@ class AbsentLogical(Logical):
         cells = self.state(state)
         if not cells[ACTIVE]:
             return []
-        position, other, kept = self.position, self.partner.position, []
+        position, other, pending = self.position, self.partner.position, cells[PENDING]
         returns = self.waiting is not None or (
             self.sequence and self.op == "and" and self.every is not None
         )
-        for match in cells[PENDING]:
+        for match in list(pending):
             if self.op == "or" and match.slots[other] is not None:
+                pending.remove(match)
                 continue
             before = match.slots[position]
             match.slots[position] = ((ts, row),)
@@ -178,17 +190,17 @@ class AbsentLogical(Logical):
                 cells[TIME] = ts
             if returns or not suits:
                 match.slots[position] = before
+            else:
+                self.end_collecting(state, match)
             removed = False
             if self._answered():
                 removed = True
                 if self.sequence:
-                    waiting = self.partner.state(state)[PENDING]
-                    waiting[:] = [m for m in waiting if m is not match]
+                    self.partner.state(state)[PENDING].remove(match)
             if not suits and self.sequence:
                 removed = True
-            if not removed:
-                kept.append(match)
-        cells[PENDING] = kept
+            if removed:
+                pending.remove(match)
         return []
 
     def lets(self, state: State, match: Match) -> bool:
@@ -230,10 +242,11 @@ class AbsentLogical(Logical):
             self.reset(state)
         self.update(state)
         met: list[Match] = []
-        kept: list[Match] = []
         gone: Match | None = None
-        for match in cells[PENDING]:
+        pending = cells[PENDING]
+        for match in list(pending):
             if self.too_old(match, due):
+                pending.remove(match)
                 self.machine.timed_out(state, match)
                 gone = match
                 continue
@@ -241,15 +254,16 @@ class AbsentLogical(Logical):
             mine = match.slots[position]
             since = match.ts if mine is None else mine[0][0]
             if due < since + self.waiting:
-                kept.append(match)
-            elif match.slots[other] is not None:
+                continue
+            pending.remove(match)
+            if match.slots[other] is not None:
                 if self.op == "and":
                     met.append(match)
             else:
                 match.slots[position] = (*(mine or ()), (NEVER, ()))
+                self.end_collecting(state, match)
                 if self.op == "or":
                     met.append(match)
-        cells[PENDING] = kept
         if gone is not None and self.around is not None:
             self.around.add_every(state, gone)
             self.around.update(state)

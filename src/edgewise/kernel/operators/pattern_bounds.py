@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from edgewise.kernel.operators.pattern_elements import Counted, Logical
+from edgewise.kernel.operators.pattern_waiting import Match
 from edgewise.kernel.operators.patterns import (
     NEW,
     PENDING,
     Element,
     Machine,
-    Match,
 )
 from edgewise.kernel.runtime import State
 

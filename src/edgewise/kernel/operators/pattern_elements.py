@@ -6,13 +6,14 @@ Each changes single verbs of `patterns.Element`; those that wait for nothing to 
 
 from __future__ import annotations
 
+from edgewise.kernel.operators.pattern_waiting import Match
 from edgewise.kernel.operators.patterns import (
+    ENDED,
     NEW,
     PENDING,
     RESTART,
     Element,
     Machine,
-    Match,
     Predicate,
 )
 from edgewise.kernel.runtime import Row, State
@@ -26,9 +27,12 @@ class Counted(Element):
     ) -> None:
         super().__init__(machine, test, start=start)
         self.least, self.most = least, most
+        self.may_skip = least == 0
 
     def wired(self) -> None:
         super().wired()
+        for element in self.machine.elements[self.position + 1 : self.position + 3]:
+            element.collectors.append(self)
         if self.start and self.sequence and self.least == 0 and self.next is not None:
             self.next.restarts = self
 
@@ -46,24 +50,29 @@ class Counted(Element):
 
     def take(self, state: State, ts: int, row: Row) -> list[Match]:
         cells = self.state(state)
-        position, whole, kept = self.position, [], []
-        for match in cells[PENDING]:
+        pending, position, whole = cells[PENDING], self.position, list[Match]()
+        own = self.own is None or self.own(ts, row)
+        if not own and not self.sequence and not cells[ENDED]:
+            return whole
+        cells[ENDED] = False
+        for match in pending.found(self.lookup if self.lazy else None, ts, row):
             slots = match.slots
             if any(s is not None for s in slots[position + 1 : position + 3]):
-                continue  # the next element took an event: collecting is over
+                pending.remove(match)  # the next element took an event: collecting is over
+                continue
             before = slots[position]
             slots[position] = (*before, (ts, row)) if before else ((ts, row),)
-            if not self.test(slots, ts, row):
+            if not own or not self.test(slots, ts, row):
                 slots[position] = before
-                if not self.sequence:
-                    kept.append(match)
+                if self.sequence:
+                    pending.remove(match)
                 continue
             done = self._collect(state, match)
+            self.end_collecting(state, match)
             if self._answered():
                 whole.append(match)
-            if not done:
-                kept.append(match)
-        cells[PENDING] = kept
+            if done:
+                pending.remove(match)
         return whole
 
     def _collect(self, state: State, match: Match) -> bool:
@@ -101,8 +110,17 @@ class Logical(Element):
         self.op = op
         self.partner: Logical = self
 
+    def wired(self) -> None:
+        super().wired()
+        self.lazy = self.lazy and not (self.absent or self.partner.absent)
+        if self.op == "or" and self.lazy:
+            self.collectors.append(self.partner)
+
     def add(self, state: State, match: Match) -> None:
         for side in (self, self.partner):
+            if side.lazy:
+                side.state(state)[PENDING].append(match)
+                continue
             new = side.state(state)[NEW]
             if not (self.start or self.sequence) or not new:
                 new.append(match)
@@ -126,9 +144,10 @@ class Logical(Element):
         Element.update(self.partner, state)
 
     def take(self, state: State, ts: int, row: Row) -> list[Match]:
-        if self.op == "or":
-            cells, other = self.state(state), self.partner.position
-            cells[PENDING] = [m for m in cells[PENDING] if m.slots[other] is None]
+        if self.op == "or" and not self.lazy:
+            pending, other = self.state(state)[PENDING], self.partner.position
+            for match in [m for m in pending if m.slots[other] is not None]:
+                pending.remove(match)
         return super().take(state, ts, row)
 
     def advance(self, state: State, match: Match) -> None:

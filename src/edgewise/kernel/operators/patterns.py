@@ -10,7 +10,8 @@ An element holds the partial matches that wait for it: `pending` ones may take t
 
 Before every event, what is older than `within` is dropped: by the app's clock, or by the event's
 time where queries write the stream, whose rows may be far behind the clock. In a pattern a match
-that the event does not suit stays; in a sequence it is dropped. `every` sends a copy back to the
+that the event does not suit stays, and is not looked at (`pattern_waiting`); in a sequence it is
+dropped. `every` sends a copy back to the
 start each time its last element matches. Elements on one stream are tried last element first, so
 one event is never two steps of a match. Settings are `Element`s wired once; state is one list per
 element. Common patterns do not come here: see `codegen.pair_query`, `codegen.sequence_query`.
@@ -21,45 +22,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from edgewise.kernel.operators.pattern_waiting import NEVER, Lookup, Match, Slots, Waiting
 from edgewise.kernel.runtime import Row, Runtime, State
-from edgewise.kernel.serialize import shared
 
 # Cells of an element's state.
-PENDING, NEW, BEGUN, ACTIVE, TIME, RESTART = 0, 1, 2, 3, 4, 5
-NEVER = -1
+PENDING, NEW, BEGUN, ACTIVE, TIME, RESTART, ENDED = 0, 1, 2, 3, 4, 5, 6
 
-Slots = list[tuple[tuple[int, Row], ...] | None]
 Predicate = Callable[[Slots, int, Row], Any]
+OwnTest = Callable[[int, Row], Any]
 Deliver = Callable[[State, int, Slots], None]
-
-
-@shared
-class Match:
-    """What was collected so far: per slot the events taken, and the time of the last step.
-
-    A `whole` one was delivered; it may stand in a list for a while and is no time-out then.
-    """
-
-    __slots__ = ("expired", "slots", "ts", "whole")
-
-    def __init__(self, slots: Slots, ts: int = NEVER, expired: bool = False) -> None:
-        self.slots = slots
-        self.ts = ts
-        self.expired = expired
-        self.whole = False
-
-    @property
-    def begun(self) -> bool:
-        return any(taken is not None for taken in self.slots)
-
-    def copy(self) -> Match:
-        return Match(self.slots[:], self.ts)
 
 
 class Element:
     """One event of a stream. Others below change single verbs of it."""
 
     absent = False
+    may_skip = False  # a match may pass without an event of this element
 
     def __init__(self, machine: Machine, test: Predicate, *, start: bool) -> None:
         self.machine = machine
@@ -76,6 +54,10 @@ class Element:
         self.answers: Element = self  # whose `returned` says that a whole match is there
         self.returned = False
         self.restarts: Element | None = None  # the counted one that begins again with it
+        self.own: OwnTest | None = None  # the part of its condition that reads its event alone
+        self.lookup: Lookup | None = None  # how the rest of it finds matches
+        self.lazy = False  # nobody is told of what grows too old: it may be dropped later
+        self.collectors: list[Element] = []  # counted ones that end when this one takes an event
         machine.elements.append(self)
 
     def state(self, state: State) -> list[Any]:
@@ -95,9 +77,11 @@ class Element:
         """The app or the key starts."""
 
     def add(self, state: State, match: Match) -> None:
-        new = self.state(state)[NEW]
-        if not self.sequence or not new:
-            new.append(match)
+        cells = self.state(state)
+        if self.lazy:  # it was already asked for the event at hand
+            cells[PENDING].append(match)
+        elif not self.sequence or not cells[NEW]:
+            cells[NEW].append(match)
 
     def add_every(self, state: State, match: Match) -> None:
         self.state(state)[NEW].append(self.cleared(match))
@@ -163,13 +147,15 @@ class Element:
         cells = self.state(state)
         gone: Match | None = None
         pending = cells[PENDING]
-        old = 0
-        while old < len(pending) and self.too_old(pending[old], now):
-            old += 1
-        leaving = pending[:old] + [m for m in cells[NEW] if self.too_old(m, now)]
+        leaving = []
+        while pending and self.too_old(first := pending.first, now):
+            pending.remove(first)
+            leaving.append(first)
+        if self.lazy:
+            return
+        leaving += [m for m in cells[NEW] if self.too_old(m, now)]
         if not leaving:
             return
-        del pending[:old]
         cells[NEW][:] = [m for m in cells[NEW] if not self.too_old(m, now)]
         for match in leaving:
             if not match.expired:
@@ -181,27 +167,36 @@ class Element:
             self.around.update(state)
 
     def take(self, state: State, ts: int, row: Row) -> list[Match]:
-        """Try the event on every waiting match; whole matches come back."""
-        cells = self.state(state)
-        pending, kept = cells[PENDING], []
+        """Try the event on the waiting matches that it may suit; whole matches come back."""
+        pending = self.state(state)[PENDING]
         whole: list[Match] = []
-        if not pending:
+        if not pending or (self.own is not None and not self.own(ts, row)):
             return whole
         position, event, test = self.position, ((ts, row),), self.test
-        for match in pending:
+        for match in pending.found(self.lookup, ts, row):
             match.slots[position] = event
             if test(match.slots, ts, row):
+                pending.remove(match)
+                self.end_collecting(state, match)
                 self.advance(state, match)
                 if self._answered():
                     whole.append(match)
                 continue
             match.slots[position] = None
-            if not self.sequence or self.absent:
-                kept.append(match)
-            if self.sequence and self.restarts is not None:
-                self.restarts.restart(state)
-        cells[PENDING] = kept
+            if self.sequence:
+                if not self.absent:
+                    pending.remove(match)
+                if self.restarts is not None:
+                    self.restarts.restart(state)
         return whole
+
+    def end_collecting(self, state: State, match: Match) -> None:
+        """It has an event of this element: those before it collect no more."""
+        for element in self.collectors:
+            if element.lazy:
+                element.state(state)[PENDING].remove(match)
+            else:
+                element.state(state)[ENDED] = True
 
     def _answered(self) -> bool:
         if self.answers.returned:
@@ -232,26 +227,23 @@ class Element:
     def timer(self, state: State, due: int) -> None:
         raise AssertionError("only absent elements ask for timers")
 
+    def _may_drop_late(self) -> bool:
+        """Where an old match starts no group again, is no time-out, and has begun."""
+        machine = self.machine
+        told = machine.delivers_timeouts or self.around is not None
+        return not (
+            self.sequence or self.start or told or machine.elements[machine.starts[0]].may_skip
+        )
+
     def wired(self) -> None:
         """Once all elements stand."""
+        self.lazy = self._may_drop_late()
         if self.within is not None:
             self.test = self.in_time(self.test)
 
 
 def always(_slots: Slots, _ts: int, _row: Row) -> bool:
     return True
-
-
-def at(taken: tuple[tuple[int, Row], ...] | None, index: int) -> tuple[int, Row] | None:
-    """One of the events an element took: 0 is the first, -1 the last."""
-    if taken is None or not -len(taken) <= index < len(taken):
-        return None
-    return taken[index]
-
-
-def values(taken: tuple[tuple[int, Row], ...] | None, position: int) -> list[Any]:
-    """One attribute of all events a counted element took; none where it took none."""
-    return [row[position] for _, row in taken or ()]
 
 
 def _not_begun(match: Match) -> bool:
@@ -292,8 +284,8 @@ class Machine:
     def empty(self) -> Match:
         return Match([None] * len(self.elements))
 
-    def fresh(self) -> list[Any]:
-        cells: list[Any] = [[[], [], False, True, 0, False] for _ in self.elements]
+    def fresh_cells(self) -> list[Any]:
+        cells: list[Any] = [[Waiting(), [], False, True, 0, False, False] for _ in self.elements]
         return cells if self.bounds is None else [*cells, [None]]
 
     def created(self, state: State) -> None:
@@ -305,7 +297,7 @@ class Machine:
     def idle(self, cells: list[Any]) -> bool:
         """Whether this state is that of a key never seen: only empty matches wait at the start."""
         for element, mine in zip(self.elements, cells, strict=self.bounds is None):
-            waiting = mine[PENDING] + mine[NEW]
+            waiting = [*mine[PENDING], *mine[NEW]]
             if not element.start:
                 if waiting:
                     return False
@@ -365,11 +357,10 @@ class Machine:
         """Drop the matches that began with this event, wherever they wait, and say so."""
         for element in self.elements:
             cells, gone = element.state(state), None
-            for position in (PENDING, NEW):
-                old = [m for m in cells[position] if self._began(m, first)]
-                if not old:
-                    continue
-                cells[position] = [m for m in cells[position] if not self._began(m, first)]
+            for held in cells[: NEW + 1]:
+                old = [m for m in held if self._began(m, first)]
+                for match in old:
+                    held.remove(match)
                 for match in old:
                     gone = gone if match.expired or match.whole else match
                     self.timed_out(state, match)
