@@ -159,6 +159,9 @@ EXTRAS = {
     "aio_pika": "amqp",
     "proton": "amqp1",
     "zmq": "zeromq",
+    "sqlalchemy": "sql",
+    "psycopg": "sql",
+    "pymysql": "sql",
 }
 
 

@@ -242,7 +242,7 @@ def test_a_checkpoint_of_a_stream_refuses_a_batch(tmp_path):
     job.checkpoint.spark.mkdir(parents=True)
     with pytest.raises(SetupError, match="belongs to a stream"):
         job.run_history()
-    with pytest.raises(SetupError, match="has begun already"):
+    with pytest.raises(SetupError, match="has begun, it continues"):
         job.start_from({"login_stream": 0})
     job.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from edgewise.event.event import EventKind
 from edgewise.kernel import on_demand
@@ -18,6 +18,7 @@ from edgewise.kernel.code_globals import CODE_GLOBALS
 from edgewise.kernel.codegen.state_owners import StateLayout
 from edgewise.kernel.operators import external_time_batch
 from edgewise.kernel.operators.reorder import APP_START, ReorderBuffer
+from edgewise.kernel.operators.stored_table import StoredTable
 from edgewise.kernel.runtime import Failed, Runtime, do_nothing
 from edgewise.kernel.state.kernel_state import KernelState
 from edgewise.plan.nodes import App, OnDemandQuery
@@ -40,6 +41,18 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
+class StoreSession(Protocol):
+    """The databases behind the tables of a kernel (`engines.batch.open_stores`)."""
+
+    def begin(self, version: int) -> None: ...
+
+    def stop_writes(self) -> None: ...
+
+    def commit(self, version: int | None) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Kernel:
     """A kernel: generated functions around a runtime."""
 
@@ -59,6 +72,7 @@ class Kernel:
         self.stats = KernelStats(faults=rt.faults, reasons=rt.reasons, dropped=rt.dropped)
         self._feeders = feeders
         self._rt = rt
+        self.session: StoreSession | None = None  # set by an engine that opens its stores
         self._saved = KernelState(app, rt, self.stats, layout, plan_id, by_key)
 
     @property
@@ -192,6 +206,12 @@ class Kernel:
         """The faults since the last call, as many as were kept whole."""
         failed, self._rt.failed = self._rt.failed, []
         return failed
+
+    @property
+    def stored_tables(self) -> dict[str, StoredTable]:
+        """The tables with `@store`; an engine opens their backends."""
+        stores = self._rt.stores.items()
+        return {name: store for name, store in stores if isinstance(store, StoredTable)}
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
         return self._saved.changed()

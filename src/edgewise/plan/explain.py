@@ -18,6 +18,7 @@ from edgewise.plan.nodes import (
     Query,
     QueryOutput,
     Select,
+    Table,
     streams_of,
 )
 from edgewise.plan.rules.chain import split_into_stages
@@ -27,6 +28,10 @@ from edgewise.plan.rules.rewrite import rewrite
 from edgewise.plan.rules.state_bounds import StateBound, derive_state_bounds
 from edgewise.plan.text import show, show_input
 
+STORED = (
+    "each batch is written once, in one transaction with its number; a batch that is computed "
+    "again after a crash reads the database as it is then"
+)
 NO_NOTES: Mapping[str, tuple[str, ...]] = {}
 
 
@@ -100,7 +105,10 @@ def build_outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> 
             for q in own
         )
         fragments.append(_outline_fragment(part, fragment, outlines))
-    stores = [*(f"table {t.name}" for t in app.tables), *(f"window {w.name}" for w in app.windows)]
+    stores = [
+        *(_describe_table(t) for t in app.tables),
+        *(f"window {w.name}" for w in app.windows),
+    ]
     stores += [f"aggregation {a.name}" for a in app.aggregations]
     stores += [f"trigger {t.name}" for t in app.triggers]
     return Outline(
@@ -112,6 +120,11 @@ def build_outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> 
         _describe_order(app),
         tuple(fragments),
     )
+
+
+def _describe_table(table: Table) -> str:
+    store = table.annotated("store")
+    return f"table {table.name}" + (f" in {store.get('type')}" if store is not None else "")
 
 
 def _outline_fragment(
@@ -226,6 +239,8 @@ def explain_text(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> s
     heads: list[tuple[str, list[str]]] = []
     if found.stores:
         heads.append(("holds " + ", ".join(found.stores), []))
+    if any(" in " in store for store in found.stores):
+        heads.append((f"stores {STORED}", []))
     if found.order:
         heads.append((f"order {found.order}", []))
     heads += [

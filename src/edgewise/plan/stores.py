@@ -26,6 +26,9 @@ class Table:
     def name(self) -> str:
         return self.schema.name
 
+    def annotated(self, name: str) -> Annotation | None:
+        return next((a for a in self.annotations if a.name.lower() == name), None)
+
 
 @dataclass(frozen=True, slots=True)
 class NamedWindow:

@@ -85,6 +85,7 @@ class SparkEngine:
         self.record = record
         self.start = start
         self.change: PlanComparison | None = None  # to the plan that the state belonged to
+        self.stores: dict[str, Any] = {}  # of a `Job`; empty: tables stay in memory
         self.producer = f"spark:{record.id}"  # another checkpoint counts its batches from 0 again
         self.progress = Progress(partitions=config.partitions)
         self._files = TaskFiles(
@@ -157,9 +158,7 @@ class SparkEngine:
     def start_from(self, offsets: Mapping[str, int]) -> None:
         """Where a new checkpoint starts; without it at the earliest offsets of the logs."""
         if self.record.offsets or self.checkpoint.spark.exists():
-            raise SetupError(
-                f"{self.checkpoint.path} has begun already, it continues where it stopped"
-            )
+            raise SetupError(f"{self.checkpoint.path} has begun, it continues where it stopped")
         self._update_record(offsets=dict(offsets), clock=self.inputs.clock_at(dict(offsets)))
 
     def start_stream(
@@ -363,5 +362,5 @@ class SparkEngine:
             start=self.start,
             reads=self.plan.reads[fragment.name],
             revision=self._revisions[fragment.name],
-            **more,
+            **(self.stores | more),
         )

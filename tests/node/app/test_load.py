@@ -100,7 +100,7 @@ FROM_SIDDHI = """
 define stream S (v int);
 @sink(type='kafka', bootstrap.servers='h:1', topic='t', partition.no='3')
 define stream O (v int);
-@store(type='rdbms', jdbc.url='jdbc:mysql://h/db')
+@store(type='influxdb', url='http://h')
 define table T (v int);
 from S insert into O;
 """
@@ -114,5 +114,11 @@ def test_an_app_of_siddhi_is_checked_with_warnings_where_it_is_not_connected(tmp
     assert [(w.span.line, w.message) for w in sorted(warnings, key=lambda w: w.span.line)] == [
         (2, f"not connected: there is no source of type 'tcp': {explain_unconnected('tcp')}"),
         (4, "partition.no='3' has no effect: the key of the record chooses its partition"),
-        (6, "not connected: external stores are not supported"),
+        (
+            6,
+            (
+                "not connected: there is no store of type 'influxdb': known are rdbms; "
+                "without @store the table is kept with the state of the app"
+            ),
+        ),
     ]

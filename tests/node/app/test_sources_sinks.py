@@ -66,12 +66,7 @@ def test_sources_sinks_and_schemas_may_not_change(text, why):
             "@sink(type='email', to='x') define stream S (v int);",
             "a sink of S is not connected: there is no sink of type 'email'",
         ),
-        (
-            """define stream I (k string, v int); @store(type='rdbms') define aggregation S
-            from I select k, sum(v) as t group by k aggregate every sec...min;""",
-            "the store of S is not connected",
-        ),
-        ("@store(type='rdbms') define table S (v int);", "the store of S is not connected"),
+        ("@store(type='influxdb') define table S (v int);", "the store of S is not connected"),
     ],
 )
 def test_a_node_refuses_what_is_not_connected_and_names_it(text, why):

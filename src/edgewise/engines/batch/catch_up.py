@@ -14,6 +14,7 @@ from typing import Any
 from edgewise.engines.batch.app_start import AppStartFinder
 from edgewise.engines.batch.inputs import InputLogs
 from edgewise.engines.batch.job import AppStart, BatchRange, Job
+from edgewise.engines.batch.open_stores import open_stores
 from edgewise.engines.batch.run import feed_kernel
 from edgewise.engines.state.saver import SavePoint
 from edgewise.engines.state.store import StateStore
@@ -52,6 +53,9 @@ class CatchUp:
         kernel = compile_kernel(self.app, job.fragment, job.taps, as_sent=guarded)
         if job.fragment.stateless:
             return kernel, 0
+        kernel.session = open_stores(kernel, job)
+        if kernel.session is not None:
+            kernel.session.stop_writes()
         kernel.restore(StateStore(job.state_root, key_partition).load(saved.version).items())
         if job.start is not None and saved.version < 0:
             kernel.start(job.start)
@@ -60,6 +64,8 @@ class CatchUp:
         except EdgewiseError:
             raise
         except Exception:
+            if kernel.session is not None:
+                kernel.session.close()
             if guarded:
                 raise
             return self.load(job, key_partition, saved, until, guarded=True)

@@ -60,6 +60,8 @@ class Job:
     saves: bool = (
         True  # write the state with the batch; else the engine does later (`state.saver`)
     )
+    store_writer: str = ""  # who writes to databases behind tables; '': tables stay in memory
+    store_directory: str = ""  # for databases that are files
     revision: int = 0  # how many on-demand queries have changed the state of version - 1
 
     @property

@@ -16,6 +16,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, Protocol
 
 from edgewise.engines.batch.job import Job
+from edgewise.engines.batch.open_stores import open_stores
 from edgewise.engines.state.store import Entries, StateStore
 from edgewise.errors import StateError
 from edgewise.kernel import compile_kernel
@@ -86,6 +87,7 @@ def load_kernel(job: Job, key_partition: int, *, guarded: bool = False) -> Kerne
     A `guarded` kernel counts an event that fails and goes on; it is slower.
     """
     kernel = compile_kernel(job.app, job.fragment, job.taps, as_sent=guarded)
+    kernel.session = open_stores(kernel, job)
     if not job.fragment.stateless:
         state = StateStore(job.state_root, key_partition).load(job.version - 1)
         kernel.restore(state.items())

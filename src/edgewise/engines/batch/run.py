@@ -61,13 +61,17 @@ def run_key_partition(
     before = [_read_counter(kernel, *counter) for counter in counters]
     seen: list[Any] = []
     source = iter(join_chunks(batches))
+    _begin_stores(kernel, job)
     try:
         feed_kernel(kernel, job, _remember(source, seen))
     except EdgewiseError:
         raise
     except Exception:
         logger.info("fragment %s: running again with guards", job.fragment.name, exc_info=True)
+        if kernel.session is not None:
+            kernel.session.close()  # its writes of this batch go
         kernel, before = kernels.load(job, key_partition, guarded=True), [0] * len(counters)
+        _begin_stores(kernel, job)
         feed_kernel(kernel, job, itertools.chain(seen, source))
     counts = {
         counter: grown
@@ -78,6 +82,11 @@ def run_key_partition(
     return finish_batch(job, key_partition, kernel, _group_by_kind(counts), kernels)
 
 
+def _begin_stores(kernel: Kernel, job: Job) -> None:
+    if kernel.session is not None:
+        kernel.session.begin(job.version)
+
+
 def finish_batch(
     job: Job,
     key_partition: int,
@@ -86,6 +95,8 @@ def finish_batch(
     kernels: LiveKernels | None = None,
 ) -> FragmentOutput:
     """Write the state as the job's version, keep the kernel, return what it emitted."""
+    if kernel.session is not None:
+        kernel.session.commit(job.version)
     if job.saves and not job.fragment.stateless:
         StateStore(job.state_root, key_partition).save(job.version, list(kernel.changed()))
     output = collect_output(job, kernel)
@@ -170,6 +181,8 @@ def answer_query(
     kernel = kernels.take(job, 0)
     rows = kernel.answer(query)
     kernel.take()
+    if kernel.session is not None and query.output is not None:
+        kernel.session.commit(None)
     revision = job.revision
     if query.output is not None:
         StateStore(job.state_root, 0).amend(job.version - 1, list(kernel.changed()))

@@ -59,6 +59,7 @@ from edgewise.plan.rules.rewrite import rewrite
 
 RANGES = "steps"  # directory of batch ranges; the name is part of the format
 RANGES_KEPT = 4
+STORES = "stores"  # directory of databases that are files
 BATCH_ROWS_MAX = 20_000
 
 
@@ -265,6 +266,8 @@ class EmbeddedEngine:
             reads=self._reads[fragment.name],
             app_start=app_start,
             at=at,
+            store_writer="" if self._location is None else self._location.producer,
+            store_directory=str(self._checkpoint / STORES),
         )
 
     def _load_kernel(self, job: Job, key_partition: int, *, guarded: bool = False) -> Kernel:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgewise.kernel.codegen.expr_text import ExprText, ExprWriter
+from edgewise.kernel.codegen.expr_text import ExprText, ExprWriter, Resolve
 from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
 from edgewise.kernel.codegen.query_output import carried
 from edgewise.kernel.codegen.row_layout import IS_NULL, TIME, RowLayout, keys_of
 from edgewise.kernel.codegen.stream_query import QueryWriter
+from edgewise.kernel.codegen.table_access import is_stored, where_text
 from edgewise.kernel.codegen.window_calls import KEEPERS, make_window
 from edgewise.plan.exprs import Expr, Field, SlotIsNull, SlotTime
 from edgewise.plan.nodes import EventType, JoinInput, JoinKind, JoinSide, Query, StoreKind, Window
@@ -175,7 +176,7 @@ class JoinQueryWriter(QueryWriter):
                     w.line("chunks.append([(2, ts, row)])")
                     w.line("continue")
                 w.line("out = []")
-                with w.block(f"for other_ts, other in {other.content}"):
+                with w.block(f"for other_ts, other in {self._content(mine, other)}"):
                     if self.source.on is not None:
                         with w.block(f"if not {self._condition(mine, other, self.source.on)}"):
                             w.line("continue")
@@ -186,6 +187,16 @@ class JoinQueryWriter(QueryWriter):
                 w.line("chunks.append(out)")
             with w.block("for out in chunks"), w.block("if out"):
                 w.line(f"{self.name}_select(S, out)")
+
+    def _content(self, mine: SideLayout, other: SideLayout) -> str:
+        """What the event at hand meets; a database gives only rows that the condition may take."""
+        table = other.side.input.stream
+        if other.side.kind is not StoreKind.TABLE or not is_stored(self.builder, table):
+            return other.content
+        resolve = self._resolve_sides(mine, other)
+        slot = other.side.input.slot
+        where = where_text(self.builder, table, slot, self.source.on, resolve)
+        return f"{self.builder.store_name(table)}.content(S, {where})"
 
     def _joined(self, mine: SideLayout, found: str | None, other: SideLayout | None = None) -> str:
         rest = found or f"(None,) * {other.width if other else 0}"
@@ -202,6 +213,9 @@ class JoinQueryWriter(QueryWriter):
         return " + ".join(parts)
 
     def _condition(self, mine: SideLayout, other: SideLayout, on: Expr) -> str:
+        return ExprWriter(self.writer, self._resolve_sides(mine, other), self.tables).condition(on)
+
+    def _resolve_sides(self, mine: SideLayout, other: SideLayout) -> Resolve:
         def resolve(expr: Expr) -> ExprText:
             if isinstance(expr, Field):
                 source = "row" if expr.slot == mine.side.input.slot else "other"
@@ -213,4 +227,4 @@ class JoinQueryWriter(QueryWriter):
                 return ExprText("False", nullable=False)
             raise LookupError(f"no value for {expr!r}")
 
-        return ExprWriter(self.writer, resolve, self.tables).condition(on)
+        return resolve

@@ -98,7 +98,7 @@ def _lower_table(draft: LoweringContext, stores: Stores, node: written.TableDefi
     report, name = draft.report, node.name
     schema = _lower_schema(report, name.text, node.columns)
     draft.symbols.define(Entry(TABLE, name.text, schema, name.at))
-    _warn_of_stores(report, node.annotations)
+    _check_stores(report, node.annotations)
     keys = find_annotation(node.annotations, "PrimaryKey")
     if len(keys) > 1:
         report.error(keys[1].at, "a table has one @PrimaryKey", "list all its columns in one")
@@ -106,6 +106,8 @@ def _lower_table(draft: LoweringContext, stores: Stores, node: written.TableDefi
     indexes: list[str] = []
     for index in find_annotation(node.annotations, "Index"):
         columns = _lower_columns(report, index, schema)
+        if find_annotation(node.annotations, "store"):
+            continue  # its database has indexes of its own, also of several columns
         if len(columns) > 1:
             report.error(index.at, "an @Index has one column", "write one @Index for each")
         if any(c in indexes for c in columns):
@@ -115,15 +117,11 @@ def _lower_table(draft: LoweringContext, stores: Stores, node: written.TableDefi
     stores.tables.append(nodes.Table(schema, primary, tuple(indexes), annotations))
 
 
-def _warn_of_stores(report: Report, annotations: tuple[Annotation, ...]) -> None:
+def _check_stores(report: Report, annotations: tuple[Annotation, ...]) -> None:
     for store in find_annotation(annotations, "store"):
         if not annotation_value(store, "type"):
             hint = "write @store(type='rdbms', ...); no configuration here defines a ref"
             report.error(store.at, "@store has no type", hint)
-            continue
-        hint = "check and replay work, run does not start; remove @store: tables and aggregations "
-        hint += "are kept with the state of the app and survive restarts"
-        report.warn(store.at, "not connected: external stores are not supported", hint)
 
 
 def _lower_columns(report: Report, annotation: Annotation, schema: Schema) -> list[str]:
@@ -179,7 +177,7 @@ def _lower_aggregation(
     draft: LoweringContext, stores: Stores, node: written.AggregationDefinition
 ) -> None:
     report, name = draft.report, node.name.text
-    _warn_of_stores(report, node.annotations)
+    _check_stores(report, node.annotations)
     for shards in find_annotation(node.annotations, "PartitionById"):
         hint = "remove it: the engine spreads an aggregation over its tasks by key"
         report.error(shards.at, "aggregations by shard are not supported", hint)

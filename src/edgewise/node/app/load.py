@@ -19,6 +19,7 @@ from edgewise.node.app import extensions
 from edgewise.node.app.attribute_defaults import find_default_errors
 from edgewise.node.app.declared_recovery import find_recovery_errors
 from edgewise.node.app.source_sink_errors import find_source_sink_errors, locate_option
+from edgewise.node.app.store_errors import find_store_errors
 from edgewise.plan.nodes import App
 
 NAME_BYTES_MAX = 200  # of a stream or an app; file systems stop at 255
@@ -47,8 +48,11 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
     compiled, added = _compile_with_extensions(text, path, tuple(functions))
     app = compiled.app
-    connector_problems = find_source_sink_errors(app, text, added.merges)
-    found = (*find_recovery_errors(app), *connector_problems)
+    found = (
+        *find_recovery_errors(app),
+        *find_source_sink_errors(app, text, added.merges),
+        *find_store_errors(app, text),
+    )
     errors = [p for p in found if p.severity == "error"]
     warnings = [p for p in found if p.severity != "error"]
     name_errors = _find_name_errors(app, text)

@@ -107,7 +107,7 @@ def _check_topic(
 def locate_option(text: str, stream: str, kind: str, number: int, option: str) -> Span:
     """The span of an option of the stream's `number`-th annotation, or of the annotation."""
     plain = _blank_comments(text)
-    definition = re.search(rf"define\s+stream\s+`?{re.escape(stream)}`?\b", plain, re.IGNORECASE)
+    definition = re.search(rf"define\s+\w+\s+`?{re.escape(stream)}`?\b", plain, re.IGNORECASE)
     end = definition.start() if definition else len(plain)
     before = plain[:end]
     # Its annotations are between the definition before it and its own.

@@ -18,6 +18,7 @@ from edgewise.gateway.spec import DedupSpec, SinkSpec, SourceSpec, dedup_by_stre
 from edgewise.node.app.topic_options import parse_topic_sink
 from edgewise.node.app.window_topics import complete_topic_sink
 from edgewise.plan.nodes import App
+from edgewise.stores.spec import parse_store
 
 RESTART = "start the node again to change that"
 
@@ -64,14 +65,10 @@ def _require_connected(app: App, sources: Iterable[SourceSpec], sinks: Iterable[
                     f"a {word} of {spec.stream} is not connected: {spec.unconnected}. "
                     "`edgewise replay` runs this app with events of a file"
                 )
-    stored = [(t.schema.name, t.annotations) for t in app.tables]
-    stored += [(a.schema.name, a.annotations) for a in app.aggregations]
-    for name, declared in stored:
-        if any(a.name.lower() == "store" for a in declared):
-            raise SetupError(
-                f"the store of {name} is not connected: remove @store, and it is kept "
-                "with the state of the app"
-            )
+    for table in app.tables:
+        store = parse_store(table.schema, table.annotations, table.primary_key)
+        if store is not None and store.unconnected:
+            raise SetupError(f"the store of {table.name} is not connected: {store.unconnected}")
 
 
 def check_live_change(old: tuple[App, SourcesAndSinks], new: tuple[App, SourcesAndSinks]) -> str:

@@ -266,6 +266,8 @@ def _run_spark(
     )
     if job.change is not None:
         send_message(step=f"the app changed. {job.change}")
+    stores = str(checkpoint / "stores")
+    job.stores = {"store_writer": job.producer, "store_directory": stores}
     if start_plan.why:
         job.start_from(start_plan.starts)
     query = job.start_stream()

@@ -1,0 +1,1 @@
+"""Keep the rows of tables in databases: `@store(type=...)`."""
