@@ -102,3 +102,19 @@ def test_where_there_is_no_log_it_is_said(call, tmp_path):
         call("list", tmp_path)
     with pytest.raises(LogError, match="no such directory"):
         call("verify", tmp_path / "x")
+
+
+def test_repair_says_what_is_lost_and_mends_it_when_told_how(log, call, tmp_path):
+    assert call("repair", log) == (0, "nothing is lost\n")
+    call("copy", log, tmp_path / "copy")
+    path = segment_path(log, 0)
+    data = bytearray(path.read_bytes())
+    data[2000] ^= 1
+    path.write_bytes(data)
+    code, out = call("repair", log)
+    assert code == 1
+    assert "(10 rows): the batch fails its checksum" in out
+    assert "choose --skip, --restore LOCATION or --cut" in out
+    code, out = call("repair", log, "--restore", tmp_path / "copy")
+    assert (code, out.splitlines()[-1]) == (0, f"{log}: good")
+    assert call("verify", log)[0] == 0

@@ -1,6 +1,7 @@
 """Parse the command line and call the handler of its command.
 
-Exit codes: 0, 1 where `fmt --check` or `log verify` found something, 2 for an error with a
+Exit codes: 0, 1 where `fmt --check`, `log verify` or `doctor`
+found something, 2 for an error with a
 sentence, 130 for Ctrl-C. Used by the script `edgewise` and by `python -m edgewise`.
 """
 

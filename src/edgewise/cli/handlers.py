@@ -271,6 +271,16 @@ def state(arguments: argparse.Namespace) -> None:
         print(line)
 
 
+def doctor(arguments: argparse.Namespace) -> int:
+    from edgewise.node.commands.doctor import examine
+
+    ports = (arguments.http_port, arguments.edge_port)
+    found = list(examine(arguments.data, arguments.host, ports, arguments.engine))
+    for diagnosis in found:
+        print(diagnosis)
+    return int(any(diagnosis.fix for diagnosis in found))
+
+
 def bench(arguments: argparse.Namespace) -> int:
     try:
         from bench.__main__ import main as run_bench

@@ -51,6 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
         _add_tail,
         _add_log,
         _add_state,
+        _add_doctor,
         _add_bench,
     ):
         add(commands)
@@ -351,7 +352,7 @@ def _add_tail(commands: Parsers) -> None:
 
 
 def _add_log(commands: Parsers) -> None:
-    about = "list, inspect, verify, copy, tail, archive logs"
+    about = "list, inspect, verify, repair, copy, tail, archive logs"
     # Its own parser, which also prints its help, needs Arrow: `handlers` builds it.
     parser = commands.add_parser("log", help=about, add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
@@ -368,6 +369,17 @@ def _add_state(commands: Parsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="a JSON object per key partition")
     parser.set_defaults(call=handlers.state)
+
+
+def _add_doctor(commands: Parsers) -> None:
+    summary = "check what a node needs of this machine, and say the fix"
+    parser = _add_command(commands, "doctor", summary, "edgewise doctor --data edgewise-data")
+    parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
+    _add_engine(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--http-port", type=int, default=8006, help="port of ingest")
+    parser.add_argument("--edge-port", type=int, default=8008, help="port of the page")
+    parser.set_defaults(call=handlers.doctor)
 
 
 def _add_bench(commands: Parsers) -> None:

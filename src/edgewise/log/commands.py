@@ -1,4 +1,4 @@
-"""Run `edgewise log`: list, inspect, verify, copy, tail, archive.
+"""Run `edgewise log`: list, inspect, verify, repair, copy, tail, archive.
 
 The command line calls `add_arguments` and `run`. Kafka is imported only where a location names it.
 """
@@ -15,6 +15,7 @@ from edgewise.event.arrow import from_arrow
 from edgewise.log.copy_log import CopyProgress, copy_log, name_copy_producer
 from edgewise.log.ledger import Ledger, archive_ledgers, find_logs, is_log, list_ledgers
 from edgewise.log.locations import open_reader, open_writer, parse_broker, parse_kafka_location
+from edgewise.log.repair import RepairMode, find_lost_ranges, repair_log
 from edgewise.log.rows import read_defaults
 from edgewise.log.segment_reader import SegmentReader
 from edgewise.log.tail import find_offset_at, parse_time, tail
@@ -56,13 +57,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("-n", "--count", type=int, help="stop after so many rows")
     one.add_argument("-f", "--follow", action="store_true", help="wait for more rows at the end")
 
+    one = verbs.add_parser(
+        "repair",
+        help="make a damaged log whole again; without an option only say what is lost",
+    )
+    one.add_argument("location", type=Path, help="a log, while nothing writes it")
+    how = one.add_mutually_exclusive_group()
+    how.add_argument("--cut", action="store_true", help="end the log where the damage starts")
+    how.add_argument(
+        "--skip",
+        action="store_true",
+        help="keep all offsets; lost rows become rows without events",
+    )
+    how.add_argument("--restore", metavar="LOCATION", help="take lost rows from a copy of the log")
+
     one = verbs.add_parser("archive", help="move sealed ledgers to Parquet")
     one.add_argument("path", type=Path, help="a log, or a directory with logs in it")
     one.add_argument("--days", type=float, default=1.0, help="sealed that long ago (default 1)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 if all is well, 1 if `verify` found damage."""
+    """0 if all is well, 1 if `verify` or `repair` found damage and left it."""
     return {
         "list": _list,
         "inspect": _inspect,
@@ -70,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         "copy": _copy,
         "tail": _tail,
         "archive": _archive,
+        "repair": _repair,
     }[args.log_command](args)
 
 
@@ -209,6 +225,31 @@ def _tail(args: argparse.Namespace) -> int:
     finally:
         reader.close()
     return 0
+
+
+def _repair(args: argparse.Namespace) -> int:
+    if not (args.cut or args.skip or args.restore):
+        lost = find_lost_ranges(args.location)
+        for entry in lost:
+            print(f"  {entry}")
+        print("nothing is lost" if not lost else "choose --skip, --restore LOCATION or --cut")
+        return int(bool(lost))
+    modes = {
+        RepairMode.CUT: args.cut,
+        RepairMode.SKIP: args.skip,
+        RepairMode.RESTORE: args.restore,
+    }
+    mode = next(mode for mode, asked in modes.items() if asked)
+    copy = open_reader(args.restore) if args.restore else None
+    try:
+        for entry in repair_log(args.location, mode, time.time_ns() // 1_000_000, copy):
+            print(f"  {mode.value}: {entry}")
+    finally:
+        if copy is not None:
+            copy.close()
+    report = verify_log(args.location)
+    print(f"{args.location}: {'good' if report.good else f'{len(report.findings)} findings'}")
+    return int(not report.good)
 
 
 def _archive(args: argparse.Namespace) -> int:

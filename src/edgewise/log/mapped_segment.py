@@ -154,7 +154,8 @@ class MappedSegment:
 
     def _corrupt(self, damaged: Damaged) -> LogCorrupt:
         return LogCorrupt(
-            f"{self.path}: {damaged}; `edgewise log verify` lists what else is damaged"
+            f"{self.path}: {damaged}; `edgewise log verify` lists what else is damaged, "
+            "`edgewise log repair` mends it"
         )
 
     def _find(self, start: int) -> int:

@@ -58,7 +58,8 @@ def find_torn_tail(found: SegmentScan, known: LogHead | None) -> TornTail | None
         durable = max(found.durable, known.segment_bytes if known and same_segment else 0)
         if damaged.position < durable and not damaged.short:
             raise LogCorrupt(
-                f"{found.path}: {damaged}, and this was durable once; restore the file from a copy"
+                f"{found.path}: {damaged}, and this was durable once: `edgewise log repair "
+                f"{found.path.parent}` says what is lost and restores or skips it"
             )
         torn = TornTail(
             found.path, totals.position, found.file_bytes - totals.position, damaged.reason

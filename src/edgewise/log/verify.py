@@ -110,7 +110,7 @@ def _check_segment(path: Path, base: int, active: int | None, report: VerifyRepo
         report.findings.append(Finding(path, 0, str(error)))
         start, clock = _find_next_frame(page, 0, limit), None
     check = _SegmentCheck(path, base, clock)
-    for found in _read_frames(page, start, limit):
+    for found in read_frames(page, start, limit):
         check.step(found, page, report)
     if active is None and not check.sealed:
         report.findings.append(Finding(path, limit, "the footer is missing or damaged"))
@@ -141,7 +141,7 @@ class _SegmentCheck:
             report.events += found.rows
 
 
-def _read_frames(page: memoryview, start: int, limit: int) -> Iterator[Frame | Damaged]:
+def read_frames(page: memoryview, start: int, limit: int) -> Iterator[Frame | Damaged]:
     at = start
     while 0 <= at < limit:
         try:
