@@ -16,7 +16,11 @@ from edgewise.edge.topics.tree import Publication
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 SHOW_S_MAX = 30
-ASSETS = (("/js/", ROOT / "clients" / "js"), ("/", ROOT / "web"))
+ASSETS = (
+    ("/js/", ROOT / "clients" / "js"),
+    ("/parts/", ROOT / "web" / "parts"),
+    ("/", ROOT / "web" / "demo"),
+)
 ROW = "document.querySelector('#alerts tbody tr[data-topic=\"alerts/{}\"]')"
 TOPICS, BYTES = 500, 2000  # far more than the buffers of a sleeping client hold
 

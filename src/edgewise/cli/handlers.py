@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def edge(arguments: argparse.Namespace) -> None:
     from edgewise.node.config import NodeConfig
+    from edgewise.node.pages import add_page
     from edgewise.node.processes.edge_only import serve
-    from edgewise.node.run import add_page
 
     config = NodeConfig(
         app=arguments.app,
@@ -87,6 +87,7 @@ def _build_shared(arguments: argparse.Namespace) -> dict[str, Any]:
         "origins": tuple(arguments.origin),
         "trusted_proxies": tuple(arguments.trusted_proxy),
         "tls": tls,
+        "web": arguments.web,
     }
 
 

@@ -180,6 +180,12 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
     parser.add_argument("--tls-key", type=Path, help="key of the certificate in PEM")
+    parser.add_argument(
+        "--web",
+        type=Path,
+        metavar="DIR",
+        help="directory of your own page at / (default: a page made from the topic sinks)",
+    )
 
 
 def _add_demo(commands: Parsers) -> None:

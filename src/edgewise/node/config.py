@@ -57,6 +57,7 @@ class NodeConfig:
     clean_up_every_s: float = RETAIN_EVERY_S
     stall_s: float = 30.0  # an engine that does not move on for so long is not healthy
     log_locations: tuple[str, ...] = ()  # logs outside the data directory: `--log` options
+    web: Path | None = None  # directory of the page at /; None: one of ours (`pages`)
     assets: tuple[tuple[str, Path], ...] = ()
     edge_host: str = ""  # '': as `host`; off loopback it needs `jwt_key`
     jwt_key: Path | None = None  # a secret, or a public key in PEM

@@ -32,6 +32,7 @@ from edgewise.node.commands.demo_data import DemoDataConfig
 from edgewise.node.config import NodeConfig
 from edgewise.node.data_dir import DataDirectory
 from edgewise.node.log_locations import LogLocations
+from edgewise.node.pages import DEMO, add_page
 from edgewise.node.processes.children import Child
 from edgewise.node.serve import ActiveNode
 from edgewise.node.terminal import Terminal
@@ -219,7 +220,8 @@ def demo(config: NodeConfig) -> None:
 
     async def main() -> None:
         node = Node(
-            add_page(dataclasses.replace(config, app=DEMO_APP, data=directory)), start_demo_data
+            add_page(dataclasses.replace(config, app=DEMO_APP, data=directory), DEMO),
+            start_demo_data,
         )
         try:
             await node.run()
@@ -231,16 +233,6 @@ def demo(config: NodeConfig) -> None:
         uvloop.run(main())
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def add_page(config: NodeConfig) -> NodeConfig:
-    """Add the dashboard and the JavaScript client, from the package or from a checkout."""
-    packaged = Path(__file__).parent / "assets"
-    root = Path(__file__).parents[3]
-    web, js = packaged / "web", packaged / "js"
-    if not web.is_dir():
-        web, js = root / "web", root / "clients" / "js"
-    return dataclasses.replace(config, assets=(("/js/", js), ("/", web)))
 
 
 def require_java(environment: Mapping[str, str]) -> None:

@@ -35,6 +35,7 @@ from edgewise.log.api import LogWriter
 from edgewise.log.lease import EPOCH_NONE
 from edgewise.log.locations import open_reader, open_writer
 from edgewise.log.retrying_reader import RetryingReader
+from edgewise.node.app.app_topic import APP_TOPIC, describe_app
 from edgewise.node.app.attribute_defaults import read_defaults
 from edgewise.node.app.declared_merges import register_aggregates
 from edgewise.node.app.load import LoadedApp
@@ -158,7 +159,11 @@ class ActiveNode:
         for name, sink in declared.topics:
             if (name, sink) not in running:
                 self._start_feed(name, sink)
+        self._publish_app()
         self.engine.restart()
+
+    def _publish_app(self) -> None:
+        self._publish_now(APP_TOPIC, describe_app(self.app, self.declared, self.config.engine))
 
     async def _open_writers(self, streams: Sequence[Stream]) -> None:
         """All at once: waiting for writers that hang takes as long as for one."""
@@ -221,8 +226,7 @@ class ActiveNode:
         await self._start_connectors(writers)
         edge_host = config.edge_host or config.host
         self.terminal.say("edge", f"{scheme}://{edge_host}:{self.edge_port}/")
-        app = {"name": self.app.name, "engine": config.engine}
-        self.edge.publish("$sys/app", app, offset=0, at_us=0)
+        self._publish_app()
         locations = {name: self.data_dir.log_location(name) for name in self.writers}
         self.spawn(self.engine.run(), IdleTicker(self.writers, locations).run())
         self.spawn(self._publish_rates(), self._report_connectors(), self._clean_up())

@@ -27,7 +27,8 @@ def test_the_terminal_gets_a_summary_now_and_then_where_rows_came():
     status = EngineStatus()
     status.progress = PROGRESS
     assert status.summarize(SUMMARY_EVERY_S) == (
-        "100 events/s, batch 30 ms (read 1, run 20), backlog 12, lag 1.5 s, "
+        "100 events/s, batch 30 ms (read 1, run 20), backlog 12, event time 1.5 s behind the "
+        "clock, "
         "state 7 keys, 2,048 bytes, 2 faults"
     )
     assert not status.summarize(SUMMARY_EVERY_S + 1)

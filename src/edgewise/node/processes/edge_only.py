@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from typing import Any
 
 import uvloop
 
@@ -17,6 +18,7 @@ from edgewise.edge.server.log_feed import LogFeed, wait_caught_up
 from edgewise.edge.server.server import Edge
 from edgewise.log.locations import open_reader
 from edgewise.log.retrying_reader import RetryingReader
+from edgewise.node.app.app_topic import APP_TOPIC, describe_app
 from edgewise.node.app.declared_merges import register_aggregates
 from edgewise.node.app.load import load
 from edgewise.node.app.sources_sinks import SourcesAndSinks
@@ -28,16 +30,18 @@ from edgewise.node.terminal import Terminal
 CHECK_EVERY_S = 1.0
 
 
-def build_edge(config: NodeConfig) -> tuple[Edge, list[LogFeed]]:
-    """An edge, and a feed for each stream with topics; none of them is started."""
+def build_edge(config: NodeConfig) -> tuple[Edge, list[LogFeed], dict[str, Any]]:
+    """An edge, a feed for each stream with topics, none of them started; and the app described."""
     loaded = load(config.app, config.functions)
     edge = Edge(config.edge_config())
     register_aggregates(edge.fanout.merges, loaded.merges)
     edge.serve_all(loaded.answers)
     data_dir = DataDirectory(config.data, LogLocations.parse(config.log_locations, loaded.app))
-    topics = SourcesAndSinks.parse(loaded.app, loaded.merges).topics
+    declared = SourcesAndSinks.parse(loaded.app, loaded.merges)
+    topics = declared.topics
     readers = (RetryingReader(open_reader(data_dir.log_location(stream))) for stream, _ in topics)
-    return edge, [LogFeed(edge, r, sink) for r, (_, sink) in zip(readers, topics, strict=True)]
+    feeds = [LogFeed(edge, r, sink) for r, (_, sink) in zip(readers, topics, strict=True)]
+    return edge, feeds, describe_app(loaded.app, declared, engine="")
 
 
 def serve(config: NodeConfig) -> None:
@@ -49,8 +53,9 @@ async def _serve(config: NodeConfig) -> None:
     terminal, stop = Terminal(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    edge, feeds = build_edge(config)
+    edge, feeds, app = build_edge(config)
     await edge.attach_loop()
+    edge.publish(APP_TOPIC, app, offset=0, at_us=0)
     for feed in feeds:
         feed.start()
     # Listen last: a client that connects finds the current values.

@@ -34,7 +34,7 @@ def main() -> int:
 
 
 async def _serve(config: EdgeWorkerConfig) -> None:
-    edge, feeds = build_edge(config.node)
+    edge, feeds, _app = build_edge(config.node)
     sync, router = WorkerSync(edge), WorkerRouter(edge, config.number, config.directory)
     stopping = asyncio.create_task(_stopping(sync))
     await edge.attach_loop()

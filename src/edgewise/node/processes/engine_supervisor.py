@@ -80,7 +80,7 @@ def _describe(progress: Mapping[str, Any]) -> str:
     parts = [
         f"batch {whole:.0f} ms ({named})",
         f"backlog {progress.get('backlog_rows', 0):,}",
-        f"lag {(progress.get('watermark_lag_ms') or 0) / 1000:,.1f} s",
+        f"event time {(progress.get('watermark_lag_ms') or 0) / 1000:,.1f} s behind the clock",
         f"state {progress.get('state_keys', 0):,} keys, {progress.get('state_bytes', 0):,} bytes",
     ]
     for what, names in (progress.get("counts") or {}).items():

@@ -1,9 +1,10 @@
 // The wall: an ordinary client of the edge. It knows two selectors and nothing else.
 
 import { connect, here } from "/js/edgewise.js";
-import { Ages, duration } from "./age.js";
+import { Ages, duration } from "/parts/age.js";
 import { Alerts } from "./alerts.js";
-import { Spark } from "./spark.js";
+import { Spark } from "/parts/spark.js";
+import { Status } from "/parts/status.js";
 
 const SECOND_MS = 1000;
 const $ = (id) => document.getElementById(id);
@@ -23,25 +24,7 @@ let dirty = true;
 
 const edge = connect(here(), { client: "wall" });
 
-const STATES = { open: "live", connecting: "connecting", waiting: "reconnecting", closed: "closed" };
-let connection = { state: "connecting", reason: "" };
-let failing = []; // parts of the node, from $sys/health
-edge.on("state", (state, detail) => {
-  connection = { state, reason: detail.reason ?? "" };
-  showState();
-});
-
-// "live" is said only while the connection is open and every part of the node works.
-function showState() {
-  const broken = connection.state === "open" && failing.length > 0;
-  const state = broken ? "failing" : connection.state;
-  $("state").textContent = broken
-    ? `not live: ${failing.map(([part]) => part).join(", ")}` : STATES[state];
-  $("state").dataset.state = state;
-  $("state").title = broken
-    ? failing.map(([part, reason]) => `${part}: ${reason}`).join("\n") : connection.reason;
-  document.body.dataset.state = state;
-}
+const status = new Status(edge, $("state"));
 
 edge.subscribe("alerts/+", (topic, value, meta) => {
   alerts.update(topic, value, meta);
@@ -60,10 +43,7 @@ edge.subscribe("alerts/+", (topic, value, meta) => {
 edge.subscribe("$sys/#", (topic, value) => {
   if (topic === "$sys/rates") rates(value);
   else if (topic === "$sys/app") describeApp(value);
-  else if (topic === "$sys/health") {
-    failing = Object.entries(value.parts).filter(([, reason]) => reason !== "ok");
-    showState();
-  }
+  else if (topic === "$sys/health") status.setHealth(value);
 });
 
 const ENGINES = { spark: "computed on Spark", embedded: "computed by the embedded engine" };

@@ -1,6 +1,6 @@
 // The table of current alerts: one row per topic, newest first, quiet when nothing changes.
 
-import { duration } from "./age.js";
+import { duration } from "/parts/age.js";
 
 const ROWS_MAX = 60;
 const FRESH_MS = 2800;
