@@ -27,12 +27,17 @@ from edgewise.lang.syntax.query import Annotation
 from edgewise.plan import nodes
 from edgewise.plan.exprs import Agg, Field, walk
 from edgewise.plan.functions import ANY, Function
+from edgewise.plan.javascript import JavaScript
 from edgewise.plan.scripts import Script
 
 TRIGGERED = (Attribute("triggered_time", AttrType.LONG),)
 ERROR = Attribute("_error", AttrType.OBJECT)
 AGG_TIMESTAMP = Attribute("AGG_TIMESTAMP", AttrType.LONG)
-LANGUAGES = ("python",)
+LANGUAGES = {"python": "Python", "javascript": "JavaScript"}
+UNSUPPORTED = {
+    "r": "do not run here: they need an installation of R in every worker",
+    "scala": "do not run here: they need a Scala compiler in every worker",
+}
 DURATIONS = ("sec", "min", "hour", "day", "month", "year")
 _SPELLED = {"second": "sec", "minute": "min"}
 # What `@purge` does where it does not say: the original's values. Months and years stay.
@@ -259,13 +264,8 @@ def lower_script_functions(
             report.error(node.name.at, f"function '{name}' is defined twice")
         names.add(name.lower())
         language = node.language.lower()
-        if language not in LANGUAGES:
-            hint = "write the body in python; its arguments are in the list 'data'"
-            report.error(node.at, f"functions in {node.language} are not supported", hint)
-        else:
-            _check_python(report, node)
         script = nodes.ScriptFunction(name, language, node.returns, node.body)
-        body = Script(name, node.body)
+        body = _compile_body(report, node, language)
         row = Function(
             name,
             (ANY,),
@@ -279,9 +279,25 @@ def lower_script_functions(
     return found
 
 
-def _check_python(report: Report, node: written.FunctionDefinition) -> None:
+def _compile_body(
+    report: Report, node: written.FunctionDefinition, language: str
+) -> Script | JavaScript:
+    """What is called; a body that is no text of its language is an error here."""
+    name = node.name.text
+    body: Script | JavaScript = Script(name, node.body)
+    if language == "javascript":
+        body = JavaScript(name, node.body, node.returns)
+    elif language != "python":
+        hint = "write the body in javascript or python; its arguments are in 'data'"
+        why = UNSUPPORTED.get(language, "are not supported")
+        report.error(node.at, f"functions in {node.language} {why}", hint)
+        return body
     try:
-        python.parse(Script(node.name.text, node.body).source())
+        if isinstance(body, JavaScript):
+            body.compile()
+        else:
+            python.parse(body.source())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         hint = getattr(problem, "msg", "") or str(problem)
-        report.error(node.at, f"the body of '{node.name.text}' is not Python", hint)
+        report.error(node.at, f"the body of '{name}' is not {LANGUAGES[language]}", hint)
+    return body
