@@ -228,6 +228,21 @@ def fmt(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def lsp(arguments: argparse.Namespace) -> None:
+    if arguments.grammar:
+        import json
+
+        from edgewise.lsp.grammar import build_grammar
+
+        print(json.dumps(build_grammar(), indent=2))
+        return
+    try:
+        from edgewise.lsp.server import serve
+    except ImportError:
+        raise SetupError("the language server needs: pip install 'edgewise[lsp]'") from None
+    serve(arguments.functions)
+
+
 def publish(arguments: argparse.Namespace) -> None:
     from edgewise.node.commands.publish_tail import publish as publish_lines
 

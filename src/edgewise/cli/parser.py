@@ -47,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
         _add_check,
         _add_explain,
         _add_fmt,
+        _add_lsp,
         _add_publish,
         _add_tail,
         _add_log,
@@ -131,6 +132,10 @@ def _add_edge(commands: Parsers) -> None:
 
 def _add_app(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("app", type=Path, help="a SiddhiQL file")
+    _add_functions(parser)
+
+
+def _add_functions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--functions",
         action="append",
@@ -328,6 +333,16 @@ def _add_fmt(commands: Parsers) -> None:
     )
     parser.add_argument("--write", action="store_true", help="change the file")
     parser.set_defaults(call=handlers.fmt)
+
+
+def _add_lsp(commands: Parsers) -> None:
+    summary = "answer an editor about apps: errors, types, names, layout (language server)"
+    parser = _add_command(commands, "lsp", summary, "edgewise lsp --functions mine.py")
+    _add_functions(parser)
+    parser.add_argument(
+        "--grammar", action="store_true", help="print the colours for an editor (TextMate) and end"
+    )
+    parser.set_defaults(call=handlers.lsp)
 
 
 def _add_publish(commands: Parsers) -> None:

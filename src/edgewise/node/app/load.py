@@ -1,6 +1,6 @@
 """Load an app file: read, compile, and check what its annotations declare.
 
-Used by every command that takes an app.
+Used by every command that takes an app, and by the language server.
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def load(path: Path, functions: Iterable[str] = ()) -> LoadedApp:
         raise SetupError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text (byte {error.start})") from None
+    return load_text(text, path, functions)
+
+
+def load_text(text: str, path: Path, functions: Iterable[str] = ()) -> LoadedApp:
+    """As `load`, of a text that need not be in its file yet: an editor has it first."""
     compiled, added = _compile_with_extensions(text, path, tuple(functions))
     app = compiled.app
     found = (
