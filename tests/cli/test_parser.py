@@ -49,14 +49,3 @@ def test_help_names_every_command(capsys):
     text = build_parser().format_help()
     for name in (*COMMANDS, "log"):
         assert f"\n    {name} " in text
-
-
-@pytest.mark.parametrize(
-    ("default", "shown"), [(None, "none"), ("", "none"), ([], "none"), (False, "off"), (0, "0")]
-)
-def test_an_empty_default_is_shown_as_a_word(default, shown):
-    from edgewise.cli.parser import HelpFormatter
-
-    parser = argparse.ArgumentParser(formatter_class=HelpFormatter)
-    parser.add_argument("--x", default=default, help="a letter")
-    assert f"a letter (default: {shown})" in parser.format_help()

@@ -12,25 +12,23 @@ from typing import TYPE_CHECKING
 
 from edgewise import __version__
 from edgewise.cli import handlers
+from edgewise.cli.options import (
+    add_access,
+    add_app,
+    add_app_and_logs,
+    add_command,
+    add_engine,
+    add_functions,
+    add_host,
+    add_identity,
+    add_log_locations,
+    add_master,
+    add_node_options,
+    add_partitions,
+)
 
 if TYPE_CHECKING:
-    Parsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  no public name
-
-
-class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows the default of every option, in words where it is empty, and keeps examples."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        text = action.help or ""
-        if not action.option_strings or action.default is argparse.SUPPRESS:
-            return text
-        if action.required or "(default" in text:
-            return text
-        if action.default is False:
-            return f"{text} (default: off)"
-        if action.default in (None, "", []):
-            return f"{text} (default: none)"
-        return super()._get_help_string(action)
+    from edgewise.cli.options import Parsers
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -59,22 +57,10 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(
-    commands: Parsers, name: str, summary: str, example: str
-) -> argparse.ArgumentParser:
-    return commands.add_parser(
-        name,
-        help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.",
-        epilog=f"example:\n  {example}",
-        formatter_class=HelpFormatter,
-    )
-
-
 def _add_run(commands: Parsers) -> None:
     example = "edgewise run app.siddhi --engine embedded --data edgewise-data"
-    parser = _add_command(commands, "run", "run an app as a node, until Ctrl-C", example)
-    _add_app_and_logs(parser)
+    parser = add_command(commands, "run", "run an app as a node, until Ctrl-C", example)
+    add_app_and_logs(parser)
     parser.add_argument(
         "--retain-mb",
         type=int,
@@ -102,8 +88,8 @@ def _add_run(commands: Parsers) -> None:
     parser.add_argument(
         "--archive-mb", type=int, help="move ledgers to Parquet while a log has more MB of them"
     )
-    _add_engine(parser)
-    _add_node_options(parser)
+    add_engine(parser)
+    add_node_options(parser)
     parser.add_argument(
         "--watch", action="store_true", help="load the app again when its file changes"
     )
@@ -113,177 +99,36 @@ def _add_run(commands: Parsers) -> None:
     parser.add_argument(
         "--edge-processes", type=int, default=1, help="edge processes that share --edge-port"
     )
-    _add_access(parser)
+    add_access(parser)
     parser.set_defaults(call=handlers.run)
 
 
 def _add_edge(commands: Parsers) -> None:
     example = "edgewise edge app.siddhi --data edgewise-data --edge-port 8009"
     summary = "serve the topics of an app from logs that a node writes"
-    parser = _add_command(commands, "edge", summary, example)
-    _add_app_and_logs(parser)
-    _add_host(parser)
+    parser = add_command(commands, "edge", summary, example)
+    add_app_and_logs(parser)
+    add_host(parser)
     parser.add_argument(
         "--edge-port", type=int, default=8009, help="port of the page and of clients"
     )
-    _add_access(parser)
+    add_access(parser)
     parser.set_defaults(call=handlers.edge)
-
-
-def _add_app(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("app", type=Path, help="a SiddhiQL file")
-    _add_functions(parser)
-
-
-def _add_functions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--functions",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="functions of your own: module, module:name or file.py; may be repeated",
-    )
-
-
-def _add_app_and_logs(parser: argparse.ArgumentParser) -> None:
-    _add_app(parser)
-    parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
-    _add_log_locations(parser)
-
-
-def _add_log_locations(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--log",
-        action="append",
-        default=[],
-        metavar="[STREAM=]LOCATION",
-        help="a directory or kafka://host:port/topic for all logs or for one; may be repeated "
-        "(default: the data directory)",
-    )
-
-
-def _add_access(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--jwt-key", type=Path, help="file with a secret or a PEM public key: callers need tokens"
-    )
-    parser.add_argument("--jwt-audience", default="", help="claim 'aud' that tokens must have")
-    parser.add_argument("--jwt-issuer", default="", help="claim 'iss' that tokens must have")
-    parser.add_argument(
-        "--revoked", type=Path, help="file of principals whose tokens are no longer valid"
-    )
-    parser.add_argument(
-        "--origin",
-        action="append",
-        default=[],
-        help="origin of pages on other hosts that may connect; may be repeated",
-    )
-    parser.add_argument(
-        "--trusted-proxy",
-        action="append",
-        default=[],
-        help="address or network of a reverse proxy to believe; may be repeated",
-    )
-    parser.add_argument("--tls-cert", type=Path, help="certificate chain in PEM")
-    parser.add_argument("--tls-key", type=Path, help="key of the certificate in PEM")
-    parser.add_argument(
-        "--web",
-        type=Path,
-        metavar="DIR",
-        help="directory of your own page at / (default: a page made from the topic sinks)",
-    )
 
 
 def _add_demo(commands: Parsers) -> None:
     summary = "run a built-in app with live data and a page"
-    parser = _add_command(commands, "demo", summary, "edgewise demo --engine embedded")
-    _add_engine(parser)
-    _add_node_options(parser)
+    parser = add_command(commands, "demo", summary, "edgewise demo --engine embedded")
+    add_engine(parser)
+    add_node_options(parser)
     parser.set_defaults(call=handlers.demo)
-
-
-def _add_engine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--engine", choices=("spark", "embedded"), default="spark", help="what runs the queries"
-    )
-
-
-def _add_host(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on; off loopback it needs --jwt-key"
-    )
-
-
-def _add_node_options(parser: argparse.ArgumentParser) -> None:
-    _add_host(parser)
-    parser.add_argument(
-        "--http-port", type=int, default=8006, help="port of ingest; 0 takes a free one"
-    )
-    parser.add_argument(
-        "--edge-port",
-        type=int,
-        default=8008,
-        help="port of the page and of clients; 0 takes a free one",
-    )
-    _add_master(parser)
-    _add_spark_settings(parser)
-    _add_partitions(parser)
-    parser.add_argument(
-        "--trigger", type=int, default=0, help="ms between micro-batches; 0: without a pause"
-    )
-    parser.add_argument(
-        "--save-interval",
-        type=float,
-        default=10.0,
-        metavar="SECONDS",
-        help="between saves of state; a restart reads again what came since the last one",
-    )
-    parser.add_argument(
-        "--stall-seconds",
-        type=float,
-        default=30.0,
-        help="an engine that does not move on for so long is not healthy (/readyz, $sys/health)",
-    )
-    parser.add_argument(
-        "--state",
-        default="",
-        help="path or URI of kernel state (default: with the checkpoint); on a cluster a URI "
-        "that every executor reaches",
-    )
-
-
-def _add_partitions(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--partitions", type=int, default=2, help="key partitions, on Spark")
-
-
-def _add_master(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--master", default="local[*]", help="Spark master")
-
-
-def _add_spark_settings(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--conf",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="setting of Spark, such as spark.driver.host=10.0.0.1; may be repeated",
-    )
-    parser.add_argument(
-        "--packages",
-        action="append",
-        default=[],
-        metavar="GROUP:NAME:VERSION",
-        help="Maven packages for Spark's JVMs; may be repeated",
-    )
-    parser.add_argument(
-        "--remote", default="", help="Spark Connect server: refused, with what to use instead"
-    )
 
 
 def _add_replay(commands: Parsers) -> None:
     summary = "run an app over finite events in event time, and print its rows"
     example = "edgewise replay app.siddhi --events events.jsonl --stream Alerts"
-    parser = _add_command(commands, "replay", summary, example)
-    _add_app(parser)
+    parser = add_command(commands, "replay", summary, example)
+    add_app(parser)
     events = parser.add_mutually_exclusive_group(required=True)
     events.add_argument("--events", type=Path, help="file of JSON lines; - is stdin")
     events.add_argument("--data", type=Path, help="data directory of a node")
@@ -300,33 +145,33 @@ def _add_replay(commands: Parsers) -> None:
     parser.add_argument(
         "--stream", action="append", default=[], help="print only rows of this stream"
     )
-    _add_master(parser)
+    add_master(parser)
     parser.set_defaults(call=handlers.replay)
 
 
 def _add_check(commands: Parsers) -> None:
     summary = "check an app: errors with line and column"
-    parser = _add_command(commands, "check", summary, "edgewise check app.siddhi")
-    _add_app(parser)
+    parser = add_command(commands, "check", summary, "edgewise check app.siddhi")
+    add_app(parser)
     parser.set_defaults(call=handlers.check)
 
 
 def _add_explain(commands: Parsers) -> None:
     summary = "show the plan of an app: keys, fragments, bounds, recovery"
-    parser = _add_command(commands, "explain", summary, "edgewise explain app.siddhi")
-    _add_app(parser)
+    parser = add_command(commands, "explain", summary, "edgewise explain app.siddhi")
+    add_app(parser)
     parser.add_argument(
         "--format", choices=("text", "json", "svg"), default="text", help="form of the plan"
     )
     parser.add_argument("--code", action="store_true", help="print the generated kernels instead")
-    _add_log_locations(parser)
-    _add_partitions(parser)
+    add_log_locations(parser)
+    add_partitions(parser)
     parser.set_defaults(call=handlers.explain)
 
 
 def _add_fmt(commands: Parsers) -> None:
     summary = "format an app; comments stay"
-    parser = _add_command(commands, "fmt", summary, "edgewise fmt app.siddhi --write")
+    parser = add_command(commands, "fmt", summary, "edgewise fmt app.siddhi --write")
     parser.add_argument("app", type=Path, help="a SiddhiQL file; - is stdin")
     parser.add_argument(
         "--check", action="store_true", help="change nothing, exit 1 if it would change"
@@ -337,8 +182,8 @@ def _add_fmt(commands: Parsers) -> None:
 
 def _add_lsp(commands: Parsers) -> None:
     summary = "answer an editor about apps: errors, types, names, layout (language server)"
-    parser = _add_command(commands, "lsp", summary, "edgewise lsp --functions mine.py")
-    _add_functions(parser)
+    parser = add_command(commands, "lsp", summary, "edgewise lsp --functions mine.py")
+    add_functions(parser)
     parser.add_argument(
         "--grammar", action="store_true", help="print the colours for an editor (TextMate) and end"
     )
@@ -347,28 +192,23 @@ def _add_lsp(commands: Parsers) -> None:
 
 def _add_publish(commands: Parsers) -> None:
     example = "edgewise publish login_stream --events logins.jsonl"
-    parser = _add_command(commands, "publish", "send events from JSON lines to a stream", example)
+    parser = add_command(commands, "publish", "send events from JSON lines to a stream", example)
     parser.add_argument("stream", help="name of the stream")
     parser.add_argument(
         "--events", type=Path, default=Path("-"), help="file of JSON lines; - is stdin"
     )
     parser.add_argument("--url", default="http://127.0.0.1:8006", help="ingest URL of a node")
-    _add_identity(parser)
+    add_identity(parser)
     parser.set_defaults(call=handlers.publish)
-
-
-def _add_identity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--token-file", type=Path, help="file with a JWT, if the node needs one")
-    parser.add_argument("--ca", type=Path, help="certificate authority in PEM, for TLS")
 
 
 def _add_tail(commands: Parsers) -> None:
     summary = "print the values of topics as they change, as JSON lines"
-    parser = _add_command(commands, "tail", summary, "edgewise tail 'alerts/#' --count 10")
+    parser = add_command(commands, "tail", summary, "edgewise tail 'alerts/#' --count 10")
     parser.add_argument("selector", help="a path; + is one level, # is everything below")
     parser.add_argument("--url", default="ws://127.0.0.1:8008/ws", help="edge URL of a node")
     parser.add_argument("--count", type=int, default=0, help="end after so many lines; 0: never")
-    _add_identity(parser)
+    add_identity(parser)
     parser.set_defaults(call=handlers.tail)
 
 
@@ -383,7 +223,7 @@ def _add_log(commands: Parsers) -> None:
 
 def _add_state(commands: Parsers) -> None:
     summary = "show what queries hold in state: size, keys, versions, oldest"
-    parser = _add_command(commands, "state", summary, "edgewise state edgewise-data --largest 3")
+    parser = add_command(commands, "state", summary, "edgewise state edgewise-data --largest 3")
     parser.add_argument("location", help="a data directory, a checkpoint, or a URI of state")
     parser.add_argument(
         "--largest", type=int, default=0, help="show so many keys of each key partition"
@@ -394,9 +234,9 @@ def _add_state(commands: Parsers) -> None:
 
 def _add_doctor(commands: Parsers) -> None:
     summary = "check what a node needs of this machine, and say the fix"
-    parser = _add_command(commands, "doctor", summary, "edgewise doctor --data edgewise-data")
+    parser = add_command(commands, "doctor", summary, "edgewise doctor --data edgewise-data")
     parser.add_argument("--data", type=Path, default=Path("edgewise-data"), help="data directory")
-    _add_engine(parser)
+    add_engine(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--http-port", type=int, default=8006, help="port of ingest")
     parser.add_argument("--edge-port", type=int, default=8008, help="port of the page")
@@ -405,7 +245,7 @@ def _add_doctor(commands: Parsers) -> None:
 
 def _add_bench(commands: Parsers) -> None:
     summary = "measure the claims, each beside its peer"
-    parser = _add_command(commands, "bench", summary, "edgewise bench edge --quick")
+    parser = add_command(commands, "bench", summary, "edgewise bench edge --quick")
     parser.add_argument("name", nargs="*", help="names of benches; none: all")
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
     parser.set_defaults(call=handlers.bench)
