@@ -62,7 +62,8 @@ def test_state_of_another_plan_is_refused():
 def test_state_of_another_format_is_refused(monkeypatch):
     data = snapshot.pack(MARK, 1)
     monkeypatch.setattr(snapshot, "FORMAT", 99)
-    with pytest.raises(StateError, match="has format 3, this program reads format 99"):
+    monkeypatch.setattr(snapshot, "READ_FORMATS", frozenset({99}))
+    with pytest.raises(StateError, match="has format 4, this program reads format 99"):
         snapshot.unpack(MARK, data)
 
 

@@ -12,19 +12,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from edgewise.errors import StateError
+from edgewise.kernel.queues import Queue
 
-FORMAT = 3
+FORMAT = 4
+READ_FORMATS = frozenset({3, FORMAT})  # 3 has no queues
 T = TypeVar("T")
 _TUPLE, _DEQUE, _SET, _FROZENSET, _DICT = 1, 2, 3, 4, 5
 _FINGERPRINT_BYTES = 16
 
 _SHARED, _SEEN, _ORDERED, _LARGE = 6, 7, 8, 9
+_QUEUED = 12  # a queue with its rows, all in one
+QUEUE = 11  # the rows of a queue are entries of their own (`queue_parts`)
 PIECES = 10  # a long list or dict whose items are entries of their own (`pieces`)
 FLAT = 16  # added to a tag: items are tuples, or keys and lists by turns, of plain values only
 FLAT_LEAST = 16  # items from which on it is worth finding out
@@ -32,6 +36,7 @@ MAPS = frozenset({_DICT, _ORDERED, _DICT + FLAT})  # their items are keys and va
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 63) - 1  # what MessagePack holds; a sum may be larger
 _SCALARS = frozenset({type(None), bool, int, float, str, bytes})
 _classes: dict[str, Any] = {}
+LeaveOut = Callable[[Queue], Any]  # what stands for a queue, None: write it like a deque
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder()
@@ -61,9 +66,12 @@ def pack(plan_id: bytes, value: Any) -> bytes:
     return seal(plan_id, plain(value))
 
 
-def plain(value: Any) -> Any:
-    """A value as what MessagePack knows: `[tag, items]` for all that holds others."""
-    return _Plain().of(value)
+def plain(value: Any, leave_out: LeaveOut | None = None) -> Any:
+    """A value as what MessagePack knows: `[tag, items]` for all that holds others.
+
+    `leave_out` may give what is to stand for a queue, whose rows are then kept elsewhere.
+    """
+    return _Plain(leave_out).of(value)
 
 
 def seal(plan_id: bytes, plain: Any) -> bytes:
@@ -98,7 +106,7 @@ def open_sealed(data: bytes) -> tuple[bytes, Any]:
     if not isinstance(head, list) or len(head) != 3:
         raise StateError("kernel state is torn: it does not open with its version")
     version, found, value = head
-    if version != FORMAT:
+    if version not in READ_FORMATS:
         raise StateError(
             f"kernel state has format {version}, this program reads format {FORMAT}: "
             "start from the log instead, or run the version that wrote it"
@@ -133,14 +141,19 @@ def unpack_key(data: bytes) -> Any:
 class _Plain:
     """Values as what MessagePack knows."""
 
-    def __init__(self) -> None:
+    def __init__(self, leave_out: LeaveOut | None = None) -> None:
         self._seen: dict[int, int] = {}
+        self._leave_out = leave_out
 
     def of(self, value: Any) -> Any:
         if value is None or isinstance(value, bool | float | str | bytes):
             return value
         if isinstance(value, int):
             return value if _INT_MIN <= value <= _INT_MAX else [_LARGE, [str(value)]]
+        if type(value) is Queue and self._leave_out is not None:
+            left = self._leave_out(value)
+            if left is not None:
+                return [QUEUE, left]
         tag = _TAGS.get(type(value))
         if tag is not None:
             return self._held(tag, value)
@@ -191,13 +204,16 @@ _TAGS: dict[Any, int] = {
     list: 0,
     tuple: _TUPLE,
     deque: _DEQUE,
+    Queue: _QUEUED,
     set: _SET,
     frozenset: _FROZENSET,
     dict: _DICT,
     OrderedDict: _ORDERED,
 }
-_ROWS = frozenset({0, _TUPLE, _DEQUE})
-_MAKERS: dict[int, Any] = {0: list, _TUPLE: tuple, _DEQUE: deque, _SET: set, _FROZENSET: frozenset}
+_ROWS = frozenset({0, _TUPLE, _DEQUE, _QUEUED})
+_MAKERS: dict[int, Any] = {
+    0: list, _TUPLE: tuple, _DEQUE: deque, _QUEUED: Queue, _SET: set, _FROZENSET: frozenset,
+}  # fmt: skip
 
 
 def _flat(tag: int, raw: list[Any]) -> Any:
@@ -221,6 +237,11 @@ class _Whole:
             return _flat(tag - FLAT, raw)
         if tag == _LARGE:
             return int(raw[0])
+        if tag == QUEUE:
+            name, first, end, skip, parts = [*raw, []][:5]
+            if len(parts) != end - first:
+                raise StateError("kernel state is torn: a part of a window is missing")
+            return Queue.of_parts(name, first, end, skip, [_Whole().of(part) for part in parts])
         if tag == _SEEN:
             return self._seen[raw[0]]
         if tag == _SHARED:

@@ -41,6 +41,7 @@ from edgewise.errors import StateError
 from edgewise.kernel import serialize as snapshot
 from edgewise.kernel.codegen.state_owners import StateLayout
 from edgewise.kernel.operators.reorder import HELD
+from edgewise.kernel.state.queue_parts import find_owner
 from edgewise.plan.fragments import Fragment
 
 RECORD, SPARK, OWNER = CHECKPOINT_FILES["spark"], "spark", "owner"
@@ -234,7 +235,7 @@ class HashRouter:
     schemas: Schemas
 
     def split(self, key: bytes, value: bytes, partitions: int) -> dict[int, bytes]:
-        name = snapshot.unpack_key(key)
+        name = snapshot.unpack_key(find_owner(key))
         if name != HELD:
             return {assign_key(name, partitions): value}
         floor, held = snapshot.unpack(None, value)

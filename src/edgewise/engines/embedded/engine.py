@@ -34,6 +34,7 @@ from edgewise.engines.batch.live_kernels import LiveKernels, fingerprint_plan
 from edgewise.engines.batch.outputs import append_outputs
 from edgewise.engines.batch.run import run_key_partition
 from edgewise.engines.batch.select_rows import filter_rows
+from edgewise.engines.embedded.fragments import split_for_one_process
 from edgewise.engines.progress import Progress
 from edgewise.engines.state.migrate import (
     KEY_PARTITION,
@@ -54,7 +55,6 @@ from edgewise.log.files import sync_directory
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
 from edgewise.plan.rules.column_pruning import find_read_attributes
-from edgewise.plan.rules.keys import split_into_fragments
 from edgewise.plan.rules.rewrite import rewrite
 
 RANGES = "steps"  # directory of batch ranges; the name is part of the format
@@ -78,7 +78,7 @@ class EmbeddedEngine:
     ) -> None:
         self.app = app = rewrite(app)
         self.rows_max = rows_max
-        self.fragments = split_into_fragments(app)
+        self.fragments = split_for_one_process(app)
         self.inputs = InputLogs({s.name: str(logs[s.name]) for s in app.inputs})
         self.writers = writers
         self.state = str(checkpoint / "state")

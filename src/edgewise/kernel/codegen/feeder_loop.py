@@ -15,11 +15,15 @@ from edgewise.kernel.codegen.stream_query import QueryWriter, StreamQueryWriter
 
 @dataclass(frozen=True, slots=True)
 class Feeder:
-    """A stream, and the query that alone reads it and gives its rows to the world alone."""
+    """A stream, and the query that reads it and gives its rows to the world alone.
+
+    `others` are the functions of queries that read the stream after it.
+    """
 
     builder: FragmentBuilder
     stream: str
     reader: QueryWriter | None
+    others: tuple[str, ...] = ()
 
     @property
     def writer(self) -> CodeWriter:

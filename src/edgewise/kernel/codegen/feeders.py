@@ -1,15 +1,15 @@
 """Write feeders: columns in, one event at a time inside.
 
 A stream that a single simple query reads is fed in straight lines, with no function call for an
-event. `SHAPES` says which queries these are and who writes them, the first that applies; the last
-one applies always and calls the functions of the queries.
+event; a sliding window also where others read the stream after it. `SHAPES` says which queries
+these are and who writes them, the first that applies; the last one applies always and calls the
+functions of the queries.
 
     shape                        query                                       code
     filter                       no state                                    a comprehension
     pattern                      `every e1 -> e2`, sequences, kept by key    a loop
-    sliding window               length window, current rows only            a loop
+    sliding window               length, time, external time; current rows   arrays or a loop
     time batch                   external time batch                         a loop over few events
-    sliding window by key        time window, groups are the keys            arrays, then calls
     calls                        any                                         a loop of calls
 
 A longer source is the price: the rows of all shapes must be those of the last one, which tests
@@ -18,39 +18,46 @@ compare.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from edgewise.kernel.codegen.code_writer import tuple_text
 from edgewise.kernel.codegen.column_masks import all_of
 from edgewise.kernel.codegen.expr_text import ExprText, ExprWriter
 from edgewise.kernel.codegen.feeder_loop import Feeder, write_calls
+from edgewise.kernel.codegen.filter_index import Reader
 from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
 from edgewise.kernel.codegen.pair_query import EventTest, KeyedQueryWriter
 from edgewise.kernel.codegen.row_text import emit_columns, emit_row, output_sink
-from edgewise.kernel.codegen.sliding_columns import (
-    adds_up,
-    slides_by_key,
-    write_slide,
-    write_slide_by_key,
-)
+from edgewise.kernel.codegen.sliding_events import is_sliding_window, write_sliding_window
 from edgewise.kernel.codegen.stream_query import QueryWriter, StreamQueryWriter
 from edgewise.kernel.codegen.time_batches import write_batch, write_batches
-from edgewise.plan.exprs import Agg, Call, Const, Expr, Field, InTable, OutField, walk
+from edgewise.plan.exprs import Agg, Call, Expr, Field, InTable, OutField, walk
 from edgewise.plan.nodes import EventType, Filter, InsertInto
 from edgewise.plan.rules.sliceable_windows import find_time_attribute, has_only_sums
 
+OTHERS_MAX = 8  # queries that are called one by one; of more, an index finds those that match
 _CLOCKED = {"currenttimemillis", "uuid"}
 
 
-def write_feeder(builder: FragmentBuilder, stream: str, codes: Mapping[str, QueryWriter]) -> None:
+def write_feeder(builder: FragmentBuilder, stream: str, readers: list[Reader]) -> None:
     """The function that takes runs of this stream, and those it needs."""
-    readers = builder.readers(stream)
-    code = codes[readers[0].name] if len(readers) == 1 else None
-    kept = any(a.input.stream == stream for a in builder.app.aggregations)
-    leaf = code is not None and not kept and _is_leaf(builder, code)
-    feeder = Feeder(builder, stream, code if leaf else None)
+    feeder = Feeder(builder, stream, None)
+    if readers:
+        (first, _), *rest = readers
+        if first is not None and _is_leaf(builder, first):
+            feeder = Feeder(builder, stream, first, tuple(n for _, names in rest for n in names))
+    if feeder.others and not (is_sliding_window(feeder) and _writes_alone(feeder)):
+        feeder = Feeder(builder, stream, None)
     builder.writer.line()
     next(write for suits, write in SHAPES if suits(feeder))(feeder)
+
+
+def _writes_alone(feeder: Feeder) -> bool:
+    """No other query has rows for its target, between which its own would have a place."""
+    assert feeder.reader is not None
+    target, queries = feeder.reader.query.output.target, feeder.builder.queries
+    alone = sum(query.output.target == target for query in queries) == 1
+    return alone and len(feeder.others) <= OTHERS_MAX
 
 
 def _is_leaf(builder: FragmentBuilder, code: QueryWriter) -> bool:
@@ -302,72 +309,10 @@ def _write_time_batch(feeder: Feeder) -> None:
         feeder.move_clock(-1)
 
 
-# Sliding windows.
-
-
-def _is_sliding_window(feeder: Feeder) -> bool:
-    code = feeder.reader
-    return feeder.straight and isinstance(code, StreamQueryWriter) and code.sliding is not None
-
-
-def _write_sliding_window(feeder: Feeder) -> None:
-    """What leaves the window is subtracted in passing: nobody sees it leave."""
-    w, code = feeder.writer, feeder.stream_query()
-    select, window = code.sliding, code.source.window
-    assert select is not None
-    assert window is not None
-    size = window.args[0]
-    assert isinstance(size, Const)
-    filters = [h.condition for h in code.source.before if isinstance(h, Filter)]
-    needed = code.names.used(*filters, *select.expressions())
-    attributes = [code.names.locals[key] for key in needed]
-    values = [feeder.columns[key[1]] for key in needed]
-    left, right = feeder.loop()
-    with w.block(f"def {feeder.name}(run)"):
-        w.line("heap, rows = rt.heap, rt.rows")
-        feeder.move_clock(0)
-        w.line("S = rt.state(())")
-        w.line(f"held = S[{code.window_cell}]")
-        w.line(f"{'groups' if select.select.group_by else 'G'} = S[{select.cell}]")
-        if not filters and adds_up(select):
-            write_slide(feeder.builder, feeder.stream, code, select)
-        with w.block(f"for {left} in zip({right})"):
-            feeder.fire_timers()
-            if filters:
-                w.assign(attributes, values)
-                for condition in filters:
-                    with w.block(f"if not {code.exprs().condition(condition)}"):
-                        w.line("continue")
-            with w.block(f"if len(held) == {size.value}"):
-                w.line("row = held.popleft()[1]")
-                text = code.names.unpack(needed)
-                if text:
-                    w.line(text)
-                select.step("subtract")
-            w.line(f"held.append((ts, {feeder.row()}))")
-            w.assign(attributes, values)
-            select.step("add")
-            select.emit(output_sink(code.query.output.target))
-        feeder.move_clock(-1)
-
-
-def _is_sliding_by_key(feeder: Feeder) -> bool:
-    return isinstance(feeder.reader, StreamQueryWriter) and slides_by_key(
-        feeder.builder, feeder.reader
-    )
-
-
-def _write_sliding_by_key(feeder: Feeder) -> None:
-    with feeder.writer.block(f"def {feeder.name}(run)"):
-        write_slide_by_key(feeder.builder, feeder.stream, feeder.stream_query())
-        write_calls(feeder)
-
-
 SHAPES: tuple[tuple[Callable[[Feeder], bool], Callable[[Feeder], None]], ...] = (
     (_is_filter, _write_filter),
     (_is_keyed_pattern, _write_keyed_pattern),
-    (_is_sliding_window, _write_sliding_window),
+    (is_sliding_window, write_sliding_window),
     (_is_time_batch, _write_time_batch),
-    (_is_sliding_by_key, _write_sliding_by_key),
     (lambda _feeder: True, _write_calls),
 )

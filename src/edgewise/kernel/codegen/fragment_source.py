@@ -46,7 +46,7 @@ def write_source(builder: FragmentBuilder) -> str:
                 _stream(builder, stream, codes)
         fed = [s.name for s in builder.app.streams if s.name in builder.read()]
         for stream in fed:
-            write_feeder(builder, stream, codes)
+            write_feeder(builder, stream, _readers(builder, stream, codes))
         w.line()
         w.line(f"rt.nodes[:] = [{', '.join(builder.timers)}]")
         w.line(f"rt.fresh = lambda: [{', '.join(builder.root.fresh)}]")

@@ -152,6 +152,14 @@ class QueryWriter:
         self.finish(select)
 
 
+# Windows that a feeder may inline (`sliding_events`), by what their arguments are.
+SLIDING_ARGS: dict[str, tuple[type[Expr], ...]] = {
+    "length": (Const,),
+    "time": (Const,),
+    "externaltime": (Field, Const),
+}
+
+
 class StreamQueryWriter(QueryWriter):
     """`from S[filter]#window.w()[filter]`, or from a named window."""
 
@@ -211,11 +219,12 @@ class StreamQueryWriter(QueryWriter):
         self.writer.line(f"{self.name}_in = {self.name}_select")
 
     def _slides(self, window: Window, select: SelectWriter) -> bool:
-        """A plain length window with aggregates, and only current rows wanted."""
+        """A window in order with aggregates, and only current rows wanted."""
         wanted, handlers = self.query.select, (*self.source.before, *self.source.after)
-        size = window.args[0] if window.args else None
+        kinds = tuple(type(arg) for arg in window.args)
+        size = window.args[-1] if window.args else None
         return (
-            window.name.lower() == "length"
+            kinds == SLIDING_ARGS.get(window.name.lower())
             and isinstance(size, Const)
             and size.value > 0
             and select.aggregates

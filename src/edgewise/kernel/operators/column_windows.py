@@ -8,7 +8,6 @@ reaches over the end of a run is left in the state that the event-at-a-time code
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from edgewise.event.column import Column
 from edgewise.event.types import AttrType
 from edgewise.kernel.api import EventRun, OutColumns
 from edgewise.kernel.operators.vectors import EXACT, LEAST_EVENTS, taker
+from edgewise.kernel.queues import Queue
 from edgewise.kernel.runtime import CURRENT, TIMERS, Runtime, State
 
 REACH_MAX = 1 << 62  # beyond, times far apart would not fit 64 bits here
@@ -265,7 +265,7 @@ class SlidingByKey:
         one, zero, current = _same(1, count), _same(0, count), _same(CURRENT, count, AttrType.INT)
         return OutColumns(stream, run.clock, one, run.offset, zero, run.ts, run.at, current, data)
 
-    def settle(self, node: int) -> Iterator[tuple[State, deque[Any]]]:
+    def settle(self, node: int) -> Iterator[tuple[State, Queue]]:
         """The states of the run's keys and what they hold now; `node` clears up when it is due."""
         rt, run, cell = self._rt, self._run, self._cell
         now, at = run.clock[-1], run.at[-1]
@@ -281,13 +281,14 @@ class SlidingByKey:
             held = entries.get(key)
             if held:
                 state = rt.state(key)
+                held.stored = state[cell].stored
                 state[cell] = held
                 rt.arm(state, node, held[-1][0], held[-1][1])
                 yield state, held
             elif state := rt.keys.get(key):
                 yield state, state[cell]
 
-    def _entries(self, now: int) -> dict[Any, deque[Any]]:
+    def _entries(self, now: int) -> dict[Any, Queue]:
         """(due, offset, ts, row) of every event that stays, by key, in order."""
         old, run = len(self._old), self._run
         stays = np.flatnonzero(self._due > now)
@@ -298,7 +299,7 @@ class SlidingByKey:
         rows = zip(*map(take, run.columns), strict=True)
         made = zip(self._due[fresh].tolist(), take(run.offset), take(run.ts), rows, strict=True)
         kept = [self._old[i][1] for i in stays[stays < old].tolist()]
-        found: dict[Any, deque[Any]] = {}
+        found: dict[Any, Queue] = {}
         for number, entry in zip(ids[stays].tolist(), (*kept, *made), strict=True):
-            found.setdefault(self._keys[number], deque()).append(entry)
+            found.setdefault(self._keys[number], Queue()).append(entry)
         return found

@@ -10,12 +10,12 @@ sessions in `session_window`.
 from __future__ import annotations
 
 from bisect import insort
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from edgewise.errors import BadEvent
 from edgewise.kernel.functions.java import key_text, map_order
+from edgewise.kernel.queues import Queue
 from edgewise.kernel.runtime import (
     CURRENT,
     EXPIRED,
@@ -43,7 +43,7 @@ class WindowOperator:
         self.rt, self.node, self.cell = rt, node, cell
 
     def fresh(self) -> Any:
-        return deque()
+        return Queue()
 
     def push(self, state: State, ts: int, row: Row, out: Chunk) -> None:
         out.append((CURRENT, ts, row))

@@ -3,7 +3,8 @@
 By key: each key the fragment has is an entry, and only those touched since the last call are
 given. Where one query holds its state by the fragment's own key (`by_key`, a cell), its keys are
 given the same way. Without a key there is one state; of its long lists those pieces are given that
-changed (`pieces`). Events that wait to be put in order are an entry of their own.
+changed (`pieces`). What windows hold is given by parts, what came and what left (`queue_parts`).
+Events that wait to be put in order are an entry of their own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from edgewise.kernel.operators.reorder import HELD, ReorderBuffer
 from edgewise.kernel.runtime import FIRST_CELL, Runtime, State
 from edgewise.kernel.state.layout_transfer import carry_state
 from edgewise.kernel.state.pieces import Entries, Pieces, joined
+from edgewise.kernel.state.queue_parts import QueueParts, forget_stored, join_parts
 from edgewise.plan.nodes import App
 
 States = Iterable[tuple[bytes, bytes]]
@@ -42,17 +44,14 @@ class KernelState:
         )
         self._app, self._rt, self._stats = app, rt, stats
         self._layout, self._plan_id, self._by_key = layout, plan_id, by_key
-        self._pieces = Pieces()
+        self._pieces, self._parts = Pieces(), QueueParts()
 
     def changed(self) -> Entries:
         rt = self._rt
         if self._by_key is not None:
             return self._changed_in_cell()
         if not rt.keyed:
-            states = [(key, [rt.now, *state]) for key, state in rt.keys.items()]
-            waiting = [] if self.order is None else [(HELD, self.order.state())]
-            self._stats.keys = len(rt.keys)
-            return self._pieces.changed(self._plan_id, [*states, *waiting])
+            return self._changed_whole()
         touched, out = list(rt.dirty), list[tuple[bytes, bytes | None]]()
         rt.dirty.clear()
         for key in touched:
@@ -61,16 +60,27 @@ class KernelState:
                 continue
             if self._is_empty(state):
                 del rt.keys[key]
-                out.append((serialize.pack_key(key), None))
+                out += self._parts.drop(serialize.pack_key(key))
             else:
-                out.append(
-                    (serialize.pack_key(key), serialize.pack(self._plan_id, [None, *state]))
-                )
+                out += self._parts.pack(self._plan_id, serialize.pack_key(key), [None, *state])
         if self.order is not None:
             held = serialize.pack(self._plan_id, self.order.state())
             out.append((serialize.pack_key(HELD), held))
         self._stats.keys = len(rt.keys)
         return out
+
+    def _changed_whole(self) -> Entries:
+        """Of a state without a key: new pieces of its lists, new parts of its queues."""
+        rt, parts = self._rt, Entries()
+        states: list[tuple[Any, Any]] = []
+        for key, state in rt.keys.items():
+            found, plain = self._parts.cut(serialize.pack_key(key), [rt.now, *state])
+            states.append((key, plain))
+            parts += found
+        if self.order is not None:
+            states.append((HELD, serialize.plain(self.order.state())))
+        self._stats.keys = len(rt.keys)
+        return [*self._pieces.changed(self._plan_id, states), *parts]
 
     def _is_empty(self, state: State) -> bool:
         if state[0]:
@@ -91,12 +101,13 @@ class KernelState:
         if self._by_key is not None:
             self._restore_cell(entries.items(), self._plan_id)
             return
-        for key_bytes, data in joined(entries.items()).items():
+        for key_bytes, data in join_parts(joined(entries.items()).items()).items():
             key = serialize.unpack_key(key_bytes)
             if key == HELD:
                 self._hold(serialize.unpack(self._plan_id, data))
                 continue
             clock, *state = serialize.unpack(self._plan_id, data)
+            self._parts.remember(key_bytes, state)
             if clock is not None:
                 rt.now = max(rt.now, clock)
             rt.keys[key] = rt.root = state
@@ -125,12 +136,13 @@ class KernelState:
                 self._restore_cell(states, None)
                 rt.dirty.update(self._cell()[0])
             return
-        for key_bytes, data in joined(states).items():
+        for key_bytes, data in join_parts(joined(states).items()).items():
             key = serialize.unpack_key(key_bytes)
             if key == HELD:
                 self._hold(serialize.unpack(None, data))
                 continue
             then, *state = serialize.unpack(None, data)
+            forget_stored(state)
             rt.now = max(rt.now, then or 0)
             carry_state(rt, old, state, new, key)
             if rt.keyed:

@@ -3,7 +3,8 @@
 A state without a key is one entry, and a window of a million events in it changes at its ends
 only. Long lists and dictionaries inside are cut into pieces where their content says so (a hash of
 an item ends a piece), so what comes or goes in one part leaves the cuts elsewhere where they were.
-A piece is named by its content; the entry it was cut from lists the names in order. A reader joins
+A piece is named by its content; the entry it was cut from lists the names in order. A long list of
+names is cut the same way, so a change of one item writes the logarithm of the list. A reader joins
 them first and sees the entry whole.
 """
 
@@ -33,11 +34,11 @@ class Pieces:
         self._stored: set[bytes] = set()
 
     def changed(self, plan_id: bytes, states: Iterable[tuple[Any, Any]]) -> Entries:
-        """Entries for states by key: themselves, new pieces, and None for pieces that are gone."""
+        """Entries for plain states by key: themselves, new pieces, None for those now gone."""
         cut = _Cut()
         found: Entries = [
-            (serialize.pack_key(key), serialize.seal(plan_id, cut.of(serialize.plain(state))))
-            for key, state in states
+            (serialize.pack_key(key), serialize.seal(plan_id, cut.of(plain)))
+            for key, plain in states
         ]
         gone = self._stored - cut.pieces.keys()
         found += [(name, data) for name, data in cut.pieces.items() if name not in self._stored]
@@ -80,7 +81,14 @@ class _Cut:
             items = [self.of(item) if isinstance(item, list) else item for item in items]
         if len(items) < LEAST_ITEMS:
             return [tag, items]
-        return [serialize.PIECES, [tag, *map(self._keep, _runs(tag, items))]]
+        return [serialize.PIECES, [tag, *self._name(map(self._keep, _runs(tag, items)))]]
+
+    def _name(self, names: Iterable[bytes]) -> list[Any]:
+        """A long list of names is cut itself, so that few names change with few items."""
+        found: list[Any] = list(names)
+        while len(found) >= LEAST_ITEMS:
+            found = [[self._keep(run)] for run in _runs(0, found)]
+        return found
 
     def _keep(self, items: list[Any]) -> bytes:
         data = serialize.encode(items)
@@ -107,10 +115,19 @@ def _join(plain: Any, pieces: dict[bytes, bytes]) -> Any:
     tag, items = plain
     if tag == serialize.PIECES:
         tag, *names = items
-        keys = [serialize.encode(name) for name in names]
-        if any(key not in pieces for key in keys):
-            raise StateError("kernel state is torn: a piece of it is missing")
-        items = [item for key in keys for item in serialize.decode(pieces[key])]
+        items = [item for name in names for item in _find_items(name, pieces)]
     if tag >= serialize.FLAT:
         return [tag, items]
     return [tag, [_join(item, pieces) if isinstance(item, list) else item for item in items]]
+
+
+def _find_items(name: Any, pieces: dict[bytes, bytes]) -> list[Any]:
+    """The items of a piece; a name in a list is that of a piece of names."""
+    named = name[0] if isinstance(name, list) else name
+    found = pieces.get(serialize.encode(named))
+    if found is None:
+        raise StateError("kernel state is torn: a piece of it is missing")
+    items: list[Any] = serialize.decode(found)
+    if isinstance(name, list):
+        return [item for inner in items for item in _find_items(inner, pieces)]
+    return items

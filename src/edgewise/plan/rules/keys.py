@@ -56,10 +56,13 @@ INNER_KEY = "@key"  # what an inner stream carries without selecting it
 KeyAttributes = dict[str, frozenset[str]]  # stream -> its attributes that are the key, unchanged
 
 
-def split_into_fragments(app: App, boundaries: Collection[str] = ()) -> tuple[Fragment, ...]:
+def split_into_fragments(
+    app: App, boundaries: Collection[str] = (), shared: Collection[str] = ()
+) -> tuple[Fragment, ...]:
     """The fragments of an app, in order of their first query.
 
-    Each stream in `boundaries` is an input of the fragment that reads it (see `chain`).
+    Each stream in `boundaries` is an input of the fragment that reads it (see `chain`). Queries
+    that have nothing in common but an input in `shared` are fragments of their own.
     """
     known = [*app.inputs, *(s for s in app.streams if s.name in boundaries)]
     context = _SplitContext(
@@ -71,7 +74,7 @@ def split_into_fragments(app: App, boundaries: Collection[str] = ()) -> tuple[Fr
     )
     return tuple(
         _build_fragment(context, queries, stores)
-        for queries, stores in _group_connected(app, boundaries)
+        for queries, stores in _group_connected(app, boundaries, shared)
     )
 
 
@@ -88,7 +91,9 @@ class _SplitContext:
     ordered: bool
 
 
-def _group_connected(app: App, boundaries: Collection[str]) -> list[tuple[list[Query], list[str]]]:
+def _group_connected(
+    app: App, boundaries: Collection[str], shared: Collection[str]
+) -> list[tuple[list[Query], list[str]]]:
     """Queries and stores that share a stream or a store, directly or through others."""
     leader: dict[str, str] = {}
 
@@ -98,12 +103,14 @@ def _group_connected(app: App, boundaries: Collection[str]) -> list[tuple[list[Q
             name = leader[name]
         return name
 
-    for first, *others in _connected_names(app, boundaries):
+    for names in _connected_names(app, boundaries):
+        first, *others = [name for name in names if name not in shared]
         for other in others:
             leader[find(other)] = find(first)
     groups: dict[str, tuple[list[Query], list[str]]] = {}
     for query in app.queries:
-        groups.setdefault(find(_names_used(query, boundaries)[0]), ([], []))[0].append(query)
+        names = [name for name in _names_used(query, boundaries) if name not in shared]
+        groups.setdefault(find(names[0]), ([], []))[0].append(query)
     for store in app.stores:
         groups.setdefault(find(store.name), ([], []))[1].append(store.name)
     return list(groups.values())
