@@ -101,7 +101,7 @@ class Node:
     def metrics(self) -> dict[str, float]:
         with urllib.request.urlopen(f"http://{self.ingest}/metrics", timeout=30) as answer:
             text = answer.read().decode()
-        found = re.findall(r"^(edgewise_engine_\w+) (\S+)$", text, re.M)
+        found = re.findall(r"^(edgewise_engine_\w+) (\S+)$", text, re.MULTILINE)
         return {name.removeprefix("edgewise_engine_"): float(value) for name, value in found}
 
     def engine_cpu_s(self) -> float:
@@ -166,10 +166,12 @@ def _drain(stream: Any) -> None:
 def wait_until_ready(node: Node) -> None:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            with urllib.request.urlopen(f"http://{node.ingest}/readyz", timeout=5) as answer:
-                if answer.status == 200:
-                    return
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"http://{node.ingest}/readyz", timeout=5) as answer,
+        ):
+            if answer.status == 200:
+                return
         time.sleep(0.2)
     raise TimeoutError(f"the node on {node.ingest} is not ready after {START_S} s")
 
@@ -209,7 +211,7 @@ class Sender:
             raise OSError(f"{answer.status}: {said[:200]!r}")
         self.sent += count
 
-    def run(self, rate: int, keys: int, seconds: float, each: Any = None) -> None:
+    def run(self, rate: int, keys: int, seconds: float) -> None:
         count = max(1, int(rate * POST_EVERY_S))
         bodies = [build_body(count, keys, seed) for seed in range(16)]
         began = time.monotonic()
