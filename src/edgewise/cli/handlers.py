@@ -26,6 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from edgewise.gateway.quotas import QuotaConfig
     from edgewise.log.api import LogConfig
+    from edgewise.log.tail import parse_time
     from edgewise.node.run import run as run_node
     from edgewise.node.upkeep.archiver import ArchiveConfig
 
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
             edge_host=arguments.edge_host,
             edge_processes=arguments.edge_processes,
             watch=arguments.watch,
+            start_ms=parse_time(arguments.start) if arguments.start else None,
             **_build_shared(arguments),
         )
     )

@@ -91,6 +91,12 @@ def _add_run(commands: Parsers) -> None:
     add_engine(parser)
     add_node_options(parser)
     parser.add_argument(
+        "--from",
+        dest="start",
+        help="event time, in ms or ISO 8601, where a new app starts: history as a batch, then new "
+        "events (default: at the first event of the logs, as a stream)",
+    )
+    parser.add_argument(
         "--watch", action="store_true", help="load the app again when its file changes"
     )
     parser.add_argument(

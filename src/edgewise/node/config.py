@@ -50,6 +50,7 @@ class NodeConfig:
     trigger_ms: int = 0  # between micro-batches; 0: as soon as the last one is done
     rows_max: int = 1_000_000  # of a micro-batch
     small_batch_rows: int | None = None  # up to so many run in the driver; None: Spark's default
+    start_ms: int | None = None  # event time where a new app starts; None: at the first events
     state: str = ""  # where kernel state is, a path or URI; '': in the data directory
     log: LogConfig = LogConfig()
     retain_disk_share: float = 0.0  # of the disk for all logs, where `log.retain_bytes` is 0

@@ -24,6 +24,7 @@ from edgewise.event.arrow import AT, KIND, SYSTEM_COUNT, TS
 from edgewise.event.event import EventKind
 from edgewise.log.api import LogBatch, LogReader
 from edgewise.log.locations import open_reader
+from edgewise.log.tail import find_offset_at
 from edgewise.plan.nodes import App
 
 Offsets = dict[str, int]
@@ -66,6 +67,10 @@ class InputLogs:
 
     def heads(self) -> Offsets:
         return {stream: self.reader(stream).head().offset for stream in self.paths}
+
+    def find_offsets_at(self, ms: int) -> Offsets:
+        """The first offsets at which event time has reached `ms`; heads where it has not yet."""
+        return {stream: find_offset_at(self.reader(stream), ms) for stream in self.paths}
 
     def fill_missing(self, offsets: Offsets) -> Offsets:
         """Complete offsets of an earlier plan: a stream it did not read starts at its first."""

@@ -110,12 +110,14 @@ class EmbeddedEngine:
         checkpoint: Path,
         rows_max: int = BATCH_ROWS_MAX,
         skip_to: Mapping[str, int] | None = None,
+        start_ms: int | None = None,
         save_interval_s: float = INTERVAL_S,
     ) -> EmbeddedEngine:
         """Open the checkpoint, migrate its state to this plan, compute the last batch again.
 
-        `skip_to` skips all events before these offsets, and drops the state. State is saved every
-        `save_interval_s` seconds, 0 for after each batch.
+        `skip_to` skips all events before these offsets, and drops the state. A new checkpoint
+        starts where event time has reached `start_ms`, without it at the logs' first events. State
+        is saved every `save_interval_s` seconds, 0 for after each batch.
         """
         engine = cls(
             app,
@@ -126,7 +128,7 @@ class EmbeddedEngine:
             save_interval_s=save_interval_s,
         )
         require_own_checkpoint(checkpoint, "embedded")
-        engine._open(None if skip_to is None else dict(skip_to))
+        engine._open(None if skip_to is None else dict(skip_to), start_ms)
         return engine
 
     @classmethod
@@ -179,12 +181,12 @@ class EmbeddedEngine:
         """Where its state is; '' while that of the plan before is being migrated."""
         return "" if self._location is None else locate_fragment(self._location.state, fragment)
 
-    def _open(self, skip_to: Offsets | None) -> None:
+    def _open(self, skip_to: Offsets | None, start_ms: int | None) -> None:
         self._ranges.mkdir(parents=True, exist_ok=True)
         for leftover in self._ranges.glob("*.tmp"):
             leftover.unlink(missing_ok=True)
         written = _read_last_range(self._ranges)
-        saved = self._load_save_point(written)
+        saved = self._load_save_point(written, start_ms)
         version = None if saved is None else (saved.version, saved.clock)
 
         def rebuild(fragment: Fragment, key_partition: int) -> Kernel | None:
@@ -200,14 +202,17 @@ class EmbeddedEngine:
             self._last = self._skip(written, skip_to)
         self.progress.offsets = dict(self._last.end)
 
-    def _load_save_point(self, written: BatchRange | None) -> SavePoint | None:
+    def _load_save_point(
+        self, written: BatchRange | None, start_ms: int | None
+    ) -> SavePoint | None:
         """A checkpoint from before there were save points has the state of every batch."""
         saved = self.saver.load()
         if saved is not None:
             return saved
         if written is None:
-            earliest = self.inputs.earliest()
-            self.saver.mark_saved(SavePoint(-1, earliest, self.inputs.clock_at(earliest)))
+            inputs = self.inputs
+            first = inputs.earliest() if start_ms is None else inputs.find_offsets_at(start_ms)
+            self.saver.mark_saved(SavePoint(-1, first, inputs.clock_at(first)))
             return None
         saved = SavePoint(written.batch_id - 1, dict(written.start), written.clock_start)
         self.saver.mark_saved(saved)
@@ -283,9 +288,10 @@ class EmbeddedEngine:
     def _repeat(self, written: BatchRange | None) -> BatchRange:
         """Compute the last batch again: it may have been interrupted anywhere."""
         if written is None:
-            earliest = self.inputs.earliest()
-            clock = self.inputs.clock_at(earliest)
-            return BatchRange(-1, earliest, earliest, clock, clock)
+            assert self.saver.saved is not None
+            first = self.inputs.fill_missing(dict(self.saver.saved.offsets))
+            clock = self.inputs.clock_at(first)
+            return BatchRange(-1, first, first, clock, clock)
         start, end = (self.inputs.fill_missing(dict(o)) for o in (written.start, written.end))
         last = dataclasses.replace(written, start=start, end=end)
         if self.saver.saved is None or self.saver.saved.version < last.batch_id:

@@ -18,7 +18,6 @@ from edgewise.engines.embedded import InMemoryEngine
 from edgewise.errors import SetupError
 from edgewise.event.arrow import AT, TS, from_value
 from edgewise.event.event import Event
-from edgewise.log.tail import find_offset_at
 from edgewise.node.commands.replay import ENGINES, merge_by_time, read_rows, run_on_spark
 from edgewise.node.data_dir import DataDirectory
 from edgewise.plan.nodes import App
@@ -63,7 +62,7 @@ def replay_range(
 def _resolve_offsets(inputs: InputLogs, ms: int | None, *, last: bool = False) -> Offsets:
     if ms is None:
         return inputs.heads() if last else inputs.earliest()
-    return {stream: find_offset_at(inputs.reader(stream), ms) for stream in inputs.paths}
+    return inputs.find_offsets_at(ms)
 
 
 def _run_embedded(app: App, inputs: InputLogs, start: Offsets, end: Offsets) -> Iterator[Event]:

@@ -187,6 +187,7 @@ def _run_embedded(
         checkpoint=checkpoint,
         rows_max=min(node.rows_max, BATCH_ROWS_MAX),
         skip_to=start_plan.starts if start_plan.why else None,
+        start_ms=node.start_ms,
         save_interval_s=node.save_interval_s,
     )
     if engine.location.change is not None:
@@ -270,9 +271,44 @@ def _run_spark(
     job.stores = {"store_writer": job.producer, "store_directory": stores}
     if start_plan.why:
         job.start_from(start_plan.starts)
+    if node.start_ms is not None:
+        run_history(job, node.start_ms, stopping)
     query = job.start_stream()
     send_message(step="query running", ready=True)
     _follow_query(job, query, stopping)
+
+
+def run_history(job: Any, start_ms: int, stopping: threading.Event) -> None:
+    """Run what the logs have since `start_ms` as batches, and report progress meanwhile.
+
+    The stream starts at exactly the offset where this ends. After a crash it goes on where it was,
+    and an app whose stream has begun has no history left to run.
+    """
+    if job.checkpoint.spark.exists():
+        send_message(step="--from has no effect: the app continues where it stopped")
+        return
+    if not job.record.offsets and job.record.pending is None:
+        job.start_from(job.inputs.find_offsets_at(start_ms))
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            job.run_history()
+        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
+            failures.append(error)
+
+    report = EngineReport(job.progress, InputLogs(job.logs), open_storage(job.checkpoint.state))
+    send_message(step=f"history as a batch, from offsets {job.record.offsets}", ready=True)
+    batches = threading.Thread(target=run, name="history", daemon=True)
+    batches.start()
+    while batches.is_alive():
+        batches.join(PROGRESS_EVERY_S)
+        if stopping.is_set():
+            os._exit(0)  # the batch that runs now is repeated at the next start
+        send_message(progress=report.build({}))
+    if failures:
+        raise failures[0]
+    send_message(step=f"history is done up to offsets {job.record.offsets}")
 
 
 def _follow_query(job: Any, query: Any, stopping: threading.Event) -> None:
