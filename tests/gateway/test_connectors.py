@@ -166,8 +166,9 @@ def test_the_page_says_what_each_type_guarantees(generated_block):
         taken = HTTP_GUARANTEES if kind == "http" else ()
         taken = SOURCES[kind].guarantees if kind in SOURCES else taken
         given = SINKS[kind].guarantees if kind in SINKS else ()
+        page = kind.removesuffix("-response")
         lines.append(
-            f"| [{kind}](../how-to/connect/{kind}.md) | {words(taken)} | {words(given)} |"
+            f"| [{kind}](../how-to/connect/{page}.md) | {words(taken)} | {words(given)} |"
         )
     generated_block(PAGE, "types", "\n".join(lines))
 

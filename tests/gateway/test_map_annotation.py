@@ -54,7 +54,6 @@ def test_options_of_siddhi_become_ours_or_are_told():
     ("kind", "nested", "options", "words"),
     [
         ("protobuf", (), {}, "no mapping of type 'protobuf'"),
-        ("binary", (), {}, "give the layout"),
         ("avro", (), {"schema_registry": "http://h"}, "registry"),
         ("csv", (Annotation("payload", (("", "{{a}}"),)),), {}, "filled in for json, text, xml"),
         ("json", (Annotation("attributes", (("a", "trp:file"),)),), {}, "trp:"),

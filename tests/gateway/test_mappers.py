@@ -128,7 +128,6 @@ def test_text_fills_the_one_string_attribute():
         (MapSpec("csv", {}, {"k": "name"}), "a column is a number"),
         (MapSpec("csv", {"sep": ","}), "no option 'sep'"),
         (MapSpec("json", {}, {"zz": "a"}), "@attributes names 'zz'"),
-        (MapSpec("binary"), "one value for each"),
         (MapSpec("binary", {"layout": "<i"}), "one value for each"),
         (MapSpec("binary", {"layout": "%"}), "layout '%'"),
         (MapSpec("binary", {"layout": "<ii"}, {"k": "2"}), "a position for 'k', 0 to 1"),

@@ -32,4 +32,6 @@ def test_the_example_of_a_page_is_an_app_with_ends_that_can_be_opened(text):
 
 
 def test_every_type_has_its_page():
-    assert {*SOURCES, *SINKS, "http"} <= {page.stem for page in PAGES}
+    pages = {page.stem for page in PAGES}
+    kinds = {*SOURCES, *SINKS, "http"}
+    assert {kind.removesuffix("-response") for kind in kinds} <= pages

@@ -6,69 +6,26 @@ needs, is loaded when a node starts the source or sink. Used by `connectors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import Mapping
 
-from edgewise.gateway.spec import BadSpec, Guarantee, Option
-
-Options = Mapping[str, Option]
-Check = Callable[[Mapping[str, str]], None]
-
-_MOST, _LEAST, _ONCE = (
-    Guarantee.AT_MOST_ONCE,
-    Guarantee.AT_LEAST_ONCE,
-    Guarantee.EFFECTIVELY_ONCE,
+from edgewise.gateway.connector_checks import (
+    LEAST,
+    MOST,
+    ONCE,
+    ConnectorType,
+    Options,
+    check_all,
+    check_choices,
+    check_not_empty,
+    check_url,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorType:
-    """A type of source or sink. `check` raises BadSpec where options cannot work together."""
-
-    class_path: str  # "module:class"
-    options: Options
-    guarantees: tuple[Guarantee, ...]  # the first is the default
-    check: Check
-    maps: tuple[str, ...] = ()  # types of mappings that it takes; empty: all
-    default_map: str = "json"
-
-
-def _check_url(*schemes: str, example: str = "host") -> Check:
-    def check(options: Mapping[str, str]) -> None:
-        url = urlsplit(options["url"])
-        if url.scheme not in schemes or not url.hostname:
-            wanted = " or ".join(f"{scheme}://{example}" for scheme in schemes)
-            raise BadSpec(f"url='{options['url']}' must be {wanted}", "url")
-
-    return check
-
-
-def _check_choices(known: Mapping[str, tuple[str, ...]]) -> Check:
-    def check(options: Mapping[str, str]) -> None:
-        for name, values in known.items():
-            if options[name] not in values:
-                one = ", ".join(values)
-                raise BadSpec(f"{name}='{options[name]}' must be one of: {one}", name)
-
-    return check
-
-
-def _check_not_empty(option: str, what: str) -> Check:
-    def check(options: Mapping[str, str]) -> None:
-        if not options[option]:
-            raise BadSpec(f"{option}='' names no {what}", option)
-
-    return check
-
-
-def _check_all(*checks: Check) -> Check:
-    def check(options: Mapping[str, str]) -> None:
-        for each in checks:
-            each(options)
-
-    return check
-
+from edgewise.gateway.siddhi_connector_types import (
+    HTTP_SINK,
+    LINES,
+    SIDDHI_SINK_TYPES,
+    SIDDHI_SOURCE_TYPES,
+)
+from edgewise.gateway.spec import BadSpec, Option
 
 # --- MQTT
 
@@ -84,12 +41,12 @@ _MQTT: Options = {
 
 
 def _check_qos(options: Mapping[str, str]) -> None:
-    if options["qos"] == "0" and options["delivery"] != _MOST.value:
+    if options["qos"] == "0" and options["delivery"] != MOST.value:
         raise BadSpec("qos='0' can lose messages: say delivery='at-most-once', or qos='1'", "qos")
 
 
 def _check_mqtt_once(options: Mapping[str, str]) -> None:
-    if options["delivery"] == _ONCE.value and options["version"] != "5":
+    if options["delivery"] == ONCE.value and options["version"] != "5":
         raise BadSpec(
             "delivery='effectively-once' needs version='5': its user properties 'producer' and "
             "'sequence' are what the receiver drops repeats by",
@@ -97,9 +54,9 @@ def _check_mqtt_once(options: Mapping[str, str]) -> None:
         )
 
 
-_check_mqtt = _check_all(
-    _check_url("mqtt", "mqtts", example="host:port"),
-    _check_choices({"version": ("3.1.1", "5"), "qos": ("0", "1", "2")}),
+_check_mqtt = check_all(
+    check_url("mqtt", "mqtts", example="host:port"),
+    check_choices({"version": ("3.1.1", "5"), "qos": ("0", "1", "2")}),
     _check_qos,
 )
 
@@ -118,7 +75,7 @@ def _check_servers(options: Mapping[str, str]) -> None:
             raise BadSpec(f"servers='{options['servers']}' must be host:port", "servers")
 
 
-_check_kafka = _check_all(_check_servers, _check_not_empty("topic", "topic"))
+_check_kafka = check_all(_check_servers, check_not_empty("topic", "topic"))
 
 # --- AMQP
 
@@ -129,8 +86,8 @@ _AMQP1: Options = {
     "ca": Option("file with the broker's certificate authority, for amqps"),
 }
 _EXCHANGE_TYPE = Option("of an exchange that is new: topic, direct, fanout or headers", "topic")
-_check_amqp = _check_url("amqp", "amqps")
-_check_exchange_type = _check_choices({"exchange.type": ("topic", "direct", "fanout", "headers")})
+_check_amqp = check_url("amqp", "amqps")
+_check_exchange_type = check_choices({"exchange.type": ("topic", "direct", "fanout", "headers")})
 
 
 def _check_queue(options: Mapping[str, str]) -> None:
@@ -138,17 +95,15 @@ def _check_queue(options: Mapping[str, str]) -> None:
         raise BadSpec("'amqp' needs the option 'queue' or 'exchange' to read from", "queue")
 
 
-_check_amqp1 = _check_all(_check_amqp, _check_not_empty("address", "node of the broker"))
+_check_amqp1 = check_all(_check_amqp, check_not_empty("address", "node of the broker"))
 
 # --- ZeroMQ
 
 _ZEROMQ_URL = Option("such as tcp://127.0.0.1:5555 or ipc:///run/events", None)
 _MODES = ("connect", "bind")
 
-# --- files and HTTP
+# --- files, the node's log, streams in memory
 
-_LINES = ("json", "csv", "text", "xml", "keyvalue")
-HTTP_ROWS_MAX = 500  # in one request of the HTTP sink
 PRIORITIES = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "TRACE", "OFF")
 
 
@@ -161,17 +116,13 @@ def _check_priority(options: Mapping[str, str]) -> None:
 _IN_MEMORY: Options = {"topic": Option("joins sinks to the sources of the same topic", None)}
 
 
-def _check_rows(options: Mapping[str, str]) -> None:
-    if not options["rows"].isdigit() or not 1 <= int(options["rows"]) <= HTTP_ROWS_MAX:
-        raise BadSpec(f"rows='{options['rows']}' must be 1 to {HTTP_ROWS_MAX}", "rows")
-
-
 def _check_file_path(options: Mapping[str, str]) -> None:
     if not options["path"] or options["path"].endswith("/"):
         raise BadSpec(f"path='{options['path']}' is no file", "path")
 
 
 SOURCES: Mapping[str, ConnectorType] = {
+    **SIDDHI_SOURCE_TYPES,
     "amqp": ConnectorType(
         "edgewise.gateway.amqp:AmqpSource",
         {
@@ -184,11 +135,11 @@ SOURCES: Mapping[str, ConnectorType] = {
             "exchange.type": _EXCHANGE_TYPE,
             "key": Option("routing key of the binding", "#"),
         },
-        (_LEAST, _MOST),
-        _check_all(_check_amqp, _check_exchange_type, _check_queue),
+        (LEAST, MOST),
+        check_all(_check_amqp, _check_exchange_type, _check_queue),
     ),
     "amqp1": ConnectorType(
-        "edgewise.gateway.amqp1:Amqp1Source", _AMQP1, (_LEAST, _MOST), _check_amqp1
+        "edgewise.gateway.amqp1:Amqp1Source", _AMQP1, (LEAST, MOST), _check_amqp1
     ),
     "file": ConnectorType(
         "edgewise.gateway.file:FileSource",
@@ -198,21 +149,21 @@ SOURCES: Mapping[str, ConnectorType] = {
             "from": Option("'start' or 'end': where to begin in a file never read", "start"),
             "format": Option("'lines', 'whole' (a file is one payload) or 'parquet'", "lines"),
         },
-        (_ONCE, _LEAST),
-        _check_choices(
+        (ONCE, LEAST),
+        check_choices(
             {
                 "follow": ("true", "false"),
                 "from": ("start", "end"),
                 "format": ("lines", "whole", "parquet"),
             }
         ),
-        _LINES,
+        LINES,
     ),
     "inMemory": ConnectorType(
         "edgewise.gateway.in_memory:InMemorySource",
         _IN_MEMORY,
-        (_ONCE,),
-        _check_not_empty("topic", "topic"),
+        (ONCE,),
+        check_not_empty("topic", "topic"),
         default_map="passThrough",
     ),
     "kafka": ConnectorType(
@@ -221,8 +172,8 @@ SOURCES: Mapping[str, ConnectorType] = {
             **_KAFKA,
             "from": Option("'start' or 'end': where to begin in a partition never read", "start"),
         },
-        (_ONCE, _LEAST),
-        _check_all(_check_kafka, _check_choices({"from": ("start", "end")})),
+        (ONCE, LEAST),
+        check_all(_check_kafka, check_choices({"from": ("start", "end")})),
     ),
     "mqtt": ConnectorType(
         "edgewise.gateway.mqtt:MqttSource",
@@ -232,7 +183,7 @@ SOURCES: Mapping[str, ConnectorType] = {
                 "filters with commas between; '$share/group/filter' shares the load", None
             ),
         },
-        (_LEAST, _MOST),
+        (LEAST, MOST),
         _check_mqtt,
     ),
     "zeromq": ConnectorType(
@@ -243,11 +194,12 @@ SOURCES: Mapping[str, ConnectorType] = {
             "mode": Option("'connect' or 'bind'", "connect"),
             "topic": Option("for sub: prefixes of the first frame, with commas between"),
         },
-        (_MOST,),
-        _check_choices({"socket": ("sub", "pull"), "mode": _MODES}),
+        (MOST,),
+        check_choices({"socket": ("sub", "pull"), "mode": _MODES}),
     ),
 }
 SINKS: Mapping[str, ConnectorType] = {
+    **SIDDHI_SINK_TYPES,
     "amqp": ConnectorType(
         "edgewise.gateway.amqp:AmqpSink",
         {
@@ -256,8 +208,8 @@ SINKS: Mapping[str, ConnectorType] = {
             "exchange.type": _EXCHANGE_TYPE,
             "key": Option("routing key; {{attribute}} is filled from the event", "#"),
         },
-        (_LEAST, _MOST),
-        _check_all(_check_amqp, _check_exchange_type),
+        (LEAST, MOST),
+        check_all(_check_amqp, _check_exchange_type),
     ),
     "amqp1": ConnectorType(
         "edgewise.gateway.amqp1:Amqp1Sink",
@@ -265,47 +217,28 @@ SINKS: Mapping[str, ConnectorType] = {
             **_AMQP1,
             "subject": Option("of the message; {{attribute}} is filled from the event"),
         },
-        (_LEAST, _MOST),
+        (LEAST, MOST),
         _check_amqp1,
     ),
     "file": ConnectorType(
         "edgewise.gateway.file_sink:FileSink",
         {"path": Option("the file; it is created, with its directory, where it is new", None)},
-        (_ONCE,),
+        (ONCE,),
         _check_file_path,
-        _LINES,
+        LINES,
     ),
-    "http": ConnectorType(
-        "edgewise.gateway.http_sink:HttpSink",
-        {
-            "url": Option("where to post to, http:// or https://", None),
-            "key": Option("prefix of the idempotency key; default: the stream"),
-            "authorization": Option("value of the Authorization header"),
-            "username": Option("of basic authentication, with password"),
-            "password": Option("of basic authentication, with username"),
-            "method": Option("POST, PUT or PATCH", "POST"),
-            "headers": Option("further headers: \"'Name:value','Other:value'\""),
-            "rows": Option("most rows of one request, 1 to 500", "500"),
-        },
-        (_LEAST, _MOST, _ONCE),
-        _check_all(
-            _check_url("http", "https"),
-            _check_choices({"method": ("POST", "PUT", "PATCH")}),
-            _check_rows,
-        ),
-        _LINES,
-    ),
+    "http": HTTP_SINK,
     "inMemory": ConnectorType(
         "edgewise.gateway.in_memory:InMemorySink",
         _IN_MEMORY,
-        (_ONCE,),
-        _check_not_empty("topic", "topic"),
+        (ONCE,),
+        check_not_empty("topic", "topic"),
         default_map="passThrough",
     ),
     "kafka": ConnectorType(
         "edgewise.gateway.kafka:KafkaSink",
         {**_KAFKA, "key": Option("key of the record; {{attribute}} is filled from the event")},
-        (_ONCE, _LEAST),
+        (ONCE, LEAST),
         _check_kafka,
     ),
     "log": ConnectorType(
@@ -316,7 +249,7 @@ SINKS: Mapping[str, ConnectorType] = {
                 "DEBUG, INFO, WARN, ERROR, FATAL, TRACE; OFF prints nothing", "INFO"
             ),
         },
-        (_LEAST, _MOST),
+        (LEAST, MOST),
         _check_priority,
         default_map="passThrough",
     ),
@@ -327,8 +260,8 @@ SINKS: Mapping[str, ConnectorType] = {
             "topic": Option("where to publish; {{attribute}} is filled from the event", None),
             "retain": Option("'true' lets the broker keep the last message of a topic", "false"),
         },
-        (_LEAST, _MOST, _ONCE),
-        _check_all(_check_mqtt, _check_mqtt_once),
+        (LEAST, MOST, ONCE),
+        check_all(_check_mqtt, _check_mqtt_once),
     ),
     "zeromq": ConnectorType(
         "edgewise.gateway.zeromq:ZeroMqSink",
@@ -338,7 +271,7 @@ SINKS: Mapping[str, ConnectorType] = {
             "mode": Option("'connect' or 'bind'", "bind"),
             "topic": Option("for pub: the first frame of every message"),
         },
-        (_MOST,),
-        _check_choices({"socket": ("pub", "push"), "mode": _MODES}),
+        (MOST,),
+        check_choices({"socket": ("pub", "push"), "mode": _MODES}),
     ),
 }

@@ -28,12 +28,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from edgewise.errors import name_missing_extra
 from edgewise.event.schema import Schema
-from edgewise.gateway.connector_types import SINKS, SOURCES, ConnectorType
+from edgewise.gateway.connector_checks import ConnectorType
+from edgewise.gateway.connector_types import SINKS, SOURCES
 from edgewise.gateway.map_annotation import AnnotationLike, ParsedMap, parse_map
 from edgewise.gateway.siddhi_options import (
     SIDDHI_SINKS,
     SIDDHI_SOURCES,
-    TYPE_ALIASES,
+    SINK_ALIASES,
+    SOURCE_ALIASES,
     SiddhiOptions,
     explain_unconnected,
     list_unconnected,
@@ -129,9 +131,9 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 
 def check_source(spec: SourceSpec) -> SourceSpec:
     """The spec under our names with all defaults filled in; BadSpec where it cannot work."""
-    if why := _explain_unconnected(spec.type, SOURCES, SOURCES_GROUP):
+    kind = SOURCE_ALIASES.get(spec.type, spec.type)
+    if why := _explain_unconnected(kind, SOURCES, SOURCES_GROUP):
         return replace(spec, unconnected=f"there is no source of type '{spec.type}': {why}")
-    kind = TYPE_ALIASES.get(spec.type, spec.type)
     table = SIDDHI_SOURCES.get(kind, {})
     options, notes = translate_options(spec.options, table, SOURCE_OPTIONS)
     return _check_own_source(
@@ -169,9 +171,9 @@ def _check_own_source(spec: SourceSpec, table: SiddhiOptions) -> SourceSpec:
 
 def check_sink(spec: SinkSpec) -> SinkSpec:
     """As `check_source`."""
-    if why := _explain_unconnected(spec.type, SINKS, SINKS_GROUP):
+    kind = SINK_ALIASES.get(spec.type, spec.type)
+    if why := _explain_unconnected(kind, SINKS, SINKS_GROUP):
         return replace(spec, unconnected=f"there is no sink of type '{spec.type}': {why}")
-    kind = TYPE_ALIASES.get(spec.type, spec.type)
     table = SIDDHI_SINKS.get(kind, {})
     given, notes = translate_options(spec.options, table, SINK_OPTIONS)
     known_type = find_sink_type(kind)
@@ -204,7 +206,7 @@ def find_source_type(kind: str) -> ConnectorType:
     if kind in SOURCES:
         return SOURCES[kind]
     return _describe_plugin(
-        _find_plugin(kind, SOURCES_GROUP, "source", (*SOURCES, "http", *TYPE_ALIASES))
+        _find_plugin(kind, SOURCES_GROUP, "source", (*SOURCES, "http", *SOURCE_ALIASES))
     )
 
 
@@ -212,7 +214,7 @@ def find_sink_type(kind: str) -> ConnectorType:
     if kind in SINKS:
         return SINKS[kind]
     return _describe_plugin(
-        _find_plugin(kind, SINKS_GROUP, "sink", (*SINKS, *TYPE_ALIASES, "topic"))
+        _find_plugin(kind, SINKS_GROUP, "sink", (*SINKS, *SINK_ALIASES, "topic"))
     )
 
 

@@ -62,21 +62,26 @@ class HttpSink:
 
     def _post(self, messages: list[Message]) -> None:
         body = b"".join(m.payload + b"\n" for m in messages)
-        headers = {**self._headers, "Idempotency-Key": f"{self._prefix}/{messages[-1].offset}"}
+        status, text = self.exchange(body, messages[-1].offset, ANSWER_BYTES_MAX)
+        if not 200 <= status < 300:
+            excerpt = text[:200].decode(errors="replace")
+            raise Undelivered(f"{self._parts.netloc} answered {status}: {excerpt}")
+
+    def exchange(self, body: bytes, offset: int, bytes_max: int) -> tuple[int, bytes]:
+        """One request and its answer, of which at most `bytes_max` are read."""
+        headers = {**self._headers, "Idempotency-Key": f"{self._prefix}/{offset}"}
         target = (self._parts.path or "/") + (f"?{self._parts.query}" if self._parts.query else "")
         try:
             connection = self._open()
             connection.request(self._method, target, body, headers)
             answer = connection.getresponse()
-            text = answer.read(ANSWER_BYTES_MAX)
+            text = answer.read(bytes_max)
         except (OSError, http.client.HTTPException) as error:
             self._disconnect()
             raise Undelivered(f"{self._parts.netloc}: {error}") from error
         if answer.will_close or not answer.isclosed():
             self._disconnect()
-        if not 200 <= answer.status < 300:
-            excerpt = text[:200].decode(errors="replace")
-            raise Undelivered(f"{self._parts.netloc} answered {answer.status}: {excerpt}")
+        return answer.status, text
 
     def _open(self) -> http.client.HTTPConnection:
         if self._connection is None:

@@ -88,6 +88,7 @@ SIDDHI_MAPS: Mapping[tuple[str, str], SiddhiOptions] = {
     },
     ("sink", "avro"): _AVRO,
 }
+TRANSPORTS = {"http-call-response", "http-response"}  # sources that know `trp:attribute`
 TEMPLATE_TYPES = ("json", "text", "xml")  # mappings that take @payload('...')
 _UNCONNECTED: Mapping[str, str] = {
     "protobuf": "use json, avro or binary",
@@ -122,7 +123,7 @@ def _parse(
     if word == "sink" and kind == "json" and not spec.attributes and not spec.payload:
         # A mapping that is written out means what it means in Siddhi.
         spec = replace(spec, options={"envelope": "event", **options})
-    return ParsedMap(spec, notes, _explain_unconnected(spec))
+    return ParsedMap(spec, notes, _explain_unconnected(spec, options_of=outer))
 
 
 def _name_pairs(pairs: tuple[tuple[str, str], ...], names: Sequence[str]) -> dict[str, str]:
@@ -132,15 +133,15 @@ def _name_pairs(pairs: tuple[tuple[str, str], ...], names: Sequence[str]) -> dic
     return dict(pairs)
 
 
-def _explain_unconnected(spec: MapSpec) -> str:
+def _explain_unconnected(spec: MapSpec, options_of: AnnotationLike) -> str:
     if why := _UNCONNECTED.get(spec.type):
         return f"there is no mapping of type '{spec.type}': {why}"
-    if spec.type == "binary" and not spec.options:
-        return "Siddhi's own binary form is not read: give the layout of the records, layout='...'"
     if "schema.registry" in spec.options or "schema.id" in spec.options:
         return "schemas are not fetched from a registry: give the schema, schema.def='...'"
     if spec.payload and spec.type not in TEMPLATE_TYPES:
         return f"@payload('...') is filled in for {', '.join(TEMPLATE_TYPES)}; not {spec.type}"
-    if any(where.startswith("trp:") for where in spec.attributes.values()):
+    kinds = [value for key, value in options_of.pairs if key.lower() == "type"]
+    has_properties = spec.type == "json" and set(kinds) & TRANSPORTS
+    if any(where.startswith("trp:") for where in spec.attributes.values()) and not has_properties:
         return "properties of the transport (trp:...) are not read"
     return ""

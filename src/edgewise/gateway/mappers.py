@@ -8,6 +8,7 @@ r"""Map the payload of a message to events, as `@map(...)` of a source declares.
     @map(type='text', regex='(?P<ip>\S+) (?P<n>\d+)')     each line by the groups of a pattern
     @map(type='binary', layout='>Id8s')                 records in the format of Python's struct
     @map(type='binary', layout='>Id8s', @attributes(ip='2'))           by position, from 0
+    @map(type='binary')                                 Siddhi's own form (`siddhi_binary`)
     @map(type='avro', schema=...)                       one datum, without a header
     @map(type='keyvalue')                               a JSON object, by the names of attributes
     @map(type='passThrough')                            events of `inMemory`, as they are
@@ -298,6 +299,14 @@ class _BinaryMapper:
         return admission.stamp(check_rows(rows, admission.schema), at_us)
 
 
+def _build_binary(spec: MapSpec, schema: Schema) -> PayloadReader:
+    if spec.options or spec.attributes:
+        return _BinaryMapper(spec, schema)
+    from edgewise.gateway.siddhi_binary import EventBinaryMapper
+
+    return EventBinaryMapper(spec, schema)
+
+
 class _AvroMapper:
     def __init__(self, spec: MapSpec, schema: Schema) -> None:
         from edgewise.gateway.avro import AvroCodec
@@ -319,7 +328,7 @@ MAPPERS: Mapping[str, Callable[[MapSpec, Schema], PayloadReader]] = {
     "json": _JsonMapper,
     "csv": _CsvMapper,
     "text": _build_text,
-    "binary": _BinaryMapper,
+    "binary": _build_binary,
     "avro": _AvroMapper,
     "keyvalue": _JsonMapper,
     "passThrough": _PassThroughMapper,

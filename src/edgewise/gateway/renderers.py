@@ -178,6 +178,10 @@ def _format_pair(name: str, kind: AttrType) -> str:
 
 def _build_binary(spec: MapSpec, schema: Schema) -> Renderer:
     layout = spec.options.get("layout", "")
+    if not layout and not spec.attributes:
+        from edgewise.gateway.siddhi_binary import build_event_renderer
+
+        return build_event_renderer(spec, schema)
     indexes = [index for _, index in _list_names(spec, schema)]
     try:
         packer = struct.Struct(layout)

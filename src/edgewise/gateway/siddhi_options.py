@@ -198,6 +198,45 @@ _RABBITMQ_SINK: SiddhiOptions = {
         "expiration", "message.id", "timestamp", "user.id", "app.id",
     ),
 }  # fmt: skip
+_HTTP_CALL: SiddhiOptions = {
+    **_HTTP_SINK,
+    **_ignore_all("answers are events", "downloading.enabled", "download.path"),
+}
+_HTTP_ANSWER: SiddhiOptions = {
+    "allow.streaming.responses": ignore_option("an answer is read whole", "false"),
+}
+_TCP_SINK: SiddhiOptions = {
+    "sync": ignore_option("rows are sent in their order, and wait for a slow receiver"),
+    **_ignore_all(_POOL, "tcp.no.delay", "keep.alive", "worker.threads"),
+}
+_EMAIL_SINK: SiddhiOptions = {
+    "attachments": ignore_option("messages have no attachments"),
+    "connection.pool.size": ignore_option(_POOL),
+    "mail.smtp.starttls.enable": rename_option("starttls"),
+}
+_JMS: SiddhiOptions = {
+    "destination": rename_option("address"),
+    "provider.url": SiddhiOption(
+        lambda value: {"url": f"amqp://{urlsplit(value).hostname or 'localhost'}:5672"},
+        "is read as AMQP 1.0, on port 5672 of the same host: say url='amqp://...' for another",
+    ),
+    **_ignore_all(
+        "brokers are spoken to in AMQP 1.0; there is no JNDI", "factory.initial",
+        "connection.factory.jndi.name", "connection.factory.type", "connection.factory.nature",
+    ),
+    **_ignore_all(
+        "say them in url='amqp://user:password@host:5672'", "connection.username",
+        "connection.password",
+    ),
+    **_ignore_all(
+        _POOL, "worker.count", "retry.interval", "retry.count", "use.receiver",
+        "polling.interval",
+    ),
+    **_ignore_all(
+        "the broker's node says whether it keeps messages", "subscription.durable",
+        "transport.jms.subscriptiondurable", "transport.jms.durablesubscribername",
+    ),
+}  # fmt: skip
 _ON_ERROR = ignore_option("rows that cannot be delivered wait and are sent again", "wait")
 
 SIDDHI_SOURCES: Mapping[str, SiddhiOptions] = {
@@ -206,6 +245,8 @@ SIDDHI_SOURCES: Mapping[str, SiddhiOptions] = {
     "file": _FILE_SOURCE,
     "mqtt": _MQTT,
     "amqp": _RABBITMQ_SOURCE,
+    "amqp1": _JMS,
+    "http-call-response": _HTTP_ANSWER,
 }
 SIDDHI_SINKS: Mapping[str, SiddhiOptions] = {
     "http": _HTTP_SINK,
@@ -213,17 +254,21 @@ SIDDHI_SINKS: Mapping[str, SiddhiOptions] = {
     "file": _FILE_SINK,
     "mqtt": {**_MQTT, "message.retain": rename_option("retain")},
     "amqp": _RABBITMQ_SINK,
+    "amqp1": _JMS,
+    "email": _EMAIL_SINK,
+    "http-call": _HTTP_CALL,
+    "tcp": _TCP_SINK,
 }
-TYPE_ALIASES: Mapping[str, str] = {"rabbitmq": "amqp"}
+_BROKERS = {"rabbitmq": "amqp", "jms": "amqp1"}
+SOURCE_ALIASES: Mapping[str, str] = {**_BROKERS, "http-response": "http-call-response"}
+SINK_ALIASES: Mapping[str, str] = {**_BROKERS, "http-request": "http-call"}
 
 # Known in Siddhi, not connected here: what to use instead.
 _REQUESTS = "requests and answers of one exchange have no connector here"
 _OWN = "there is no connector for it; write one: docs/how-to/extend/source-or-sink-plugin.md"
 _UNCONNECTED: Mapping[str, str] = {
     "cdc": "let Debezium write the changes to Kafka, and read its topic with type='kafka'",
-    "jms": "a broker that speaks AMQP 1.0 is read and written with type='amqp1'",
     "ibmmq": "a broker that speaks AMQP 1.0 is read and written with type='amqp1'",
-    "tcp": "send to /streams/<stream> by HTTP or WebSocket",
     "websocket": "publishers use the node's WebSocket, readers type='topic'",
     "websocket-server": "publishers use the node's WebSocket, readers type='topic'",
     "sse-server": "browsers read type='topic'",
@@ -232,7 +277,7 @@ _UNCONNECTED: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "http-request", "http-response", "http-service", "http-service-response",
-            "http-call", "http-call-response", "grpc-call", "grpc-call-response",
+            "grpc-call", "grpc-call-response",
             "grpc-service", "grpc-service-response", "kafka-replay-request",
             "kafka-replay-response",
         ),

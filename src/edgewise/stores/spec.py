@@ -81,6 +81,9 @@ RDBMS: Mapping[str, StoreOption] = {
     "pool.properties": StoreOption("", reason=_POOL),
     "jndi.resource": StoreOption("", reason="there is no JNDI: say url='...'"),
     "table.check.query": StoreOption("", reason="SQLAlchemy asks whether the table is there"),
+    "ref": StoreOption("", reason="no configuration here defines one"),
+    "isautocommit": StoreOption("", reason="the writes of a batch are one transaction"),
+    "on.error": StoreOption("", reason="a database that does not answer is waited for"),
     "use.collation": StoreOption("", reason="rows are compared again as Siddhi does"),
 }
 STORES: Mapping[str, Mapping[str, StoreOption]] = {

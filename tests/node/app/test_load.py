@@ -53,26 +53,31 @@ def test_a_name_in_any_language_is_a_name(tmp_path):
 
 NEEDED_TO_TALK = (
     *("asyncio", "ssl", "socket", "http.client", "pyarrow", "numpy", "pandas", "pyspark"),
-    *("paho", "confluent_kafka", "zmq", "aio_pika", "proton"),
+    *("paho", "confluent_kafka", "zmq", "aio_pika", "proton", "sqlalchemy"),
 )
 EVERY_DOOR = """
 @source(type='amqp', url='amqp://h', queue='q', dedup='v')
 @source(type='amqp1', url='amqp://h', address='a', dedup='v')
 @source(type='file', path='/f', @map(type='csv', delimiter=';'))
 @source(type='http', path='/s', @map(type='json', @attributes(v='a.b')))
+@source(type='http-call-response', sink.id='i', @map(type='json', @attributes(v='trp:v')))
 @source(type='inMemory', topic='t')
 @source(type='kafka', servers='h:1', topic='t')
 @source(type='mqtt', url='mqtts://h', topic='a/+', @map(type='binary', layout='>i'))
+@source(type='tcp')
 @source(type='zeromq', url='tcp://h:1')
 define stream S (v int);
 @sink(type='amqp', url='amqp://h', exchange='e', @map(type='csv'))
 @sink(type='amqp1', url='amqp://h', address='a')
+@sink(type='email', address='a@h', to='b@h', subject='{{v}}')
 @sink(type='file', path='/f')
 @sink(type='http', url='http://h')
+@sink(type='http-call', url='http://h', sink.id='i')
 @sink(type='inMemory', topic='t')
 @sink(type='kafka', servers='h:1', topic='t')
 @sink(type='log')
 @sink(type='mqtt', url='mqtt://h', topic='b', @map(type='text', template='{{v}}'))
+@sink(type='tcp', url='tcp://h:1/c')
 @sink(type='zeromq', url='tcp://h:1')
 define stream O (v int);
 from S insert into O;
@@ -96,7 +101,7 @@ def test_a_check_of_every_type_loads_no_client_library(tmp_path):
 
 
 FROM_SIDDHI = """
-@source(type='tcp', context='in', @map(type='binary'))
+@source(type='twitter', track='x')
 define stream S (v int);
 @sink(type='kafka', bootstrap.servers='h:1', topic='t', partition.no='3')
 define stream O (v int);
@@ -110,9 +115,10 @@ def test_an_app_of_siddhi_is_checked_with_warnings_where_it_is_not_connected(tmp
     file = tmp_path / "a.siddhi"
     file.write_text(FROM_SIDDHI)
     warnings = apps.load(file).warnings
+    instead = explain_unconnected("twitter")
     assert all(warning.severity == "warning" for warning in warnings)
     assert [(w.span.line, w.message) for w in sorted(warnings, key=lambda w: w.span.line)] == [
-        (2, f"not connected: there is no source of type 'tcp': {explain_unconnected('tcp')}"),
+        (2, f"not connected: there is no source of type 'twitter': {instead}"),
         (4, "partition.no='3' has no effect: the key of the record chooses its partition"),
         (
             6,

@@ -59,12 +59,12 @@ def test_sources_sinks_and_schemas_may_not_change(text, why):
     ("text", "why"),
     [
         (
-            "@source(type='tcp', context='c') define stream S (v int);",
-            "a source of S is not connected: there is no source of type 'tcp'",
+            "@source(type='twitter', track='c') define stream S (v int);",
+            "a source of S is not connected: there is no source of type 'twitter'",
         ),
         (
-            "@sink(type='email', to='x') define stream S (v int);",
-            "a sink of S is not connected: there is no sink of type 'email'",
+            "@sink(type='hl7', uri='x') define stream S (v int);",
+            "a sink of S is not connected: there is no sink of type 'hl7'",
         ),
         ("@store(type='influxdb') define table S (v int);", "the store of S is not connected"),
     ],

@@ -130,7 +130,7 @@ def _check_stores(report: Report, annotations: tuple[Annotation, ...]) -> None:
 
 
 def _lower_columns(report: Report, annotation: Annotation, schema: Schema) -> list[str]:
-    columns = [v for _, v in annotation.pairs]
+    columns = [v for _, v in annotation.pairs if not v.startswith("{")]  # options of MongoDB
     if not columns:
         report.error(annotation.at, f"@{annotation.name} names no column")
     for column in columns:
