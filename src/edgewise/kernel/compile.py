@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from edgewise.kernel import serialize
 from edgewise.kernel.code_globals import CODE_GLOBALS
+from edgewise.kernel.codegen.chain_steps import chain_of, stream_keys
 from edgewise.kernel.codegen.fragment_builder import TAP, FragmentBuilder
 from edgewise.kernel.codegen.fragment_source import write_source
-from edgewise.kernel.codegen.pair_query import keys_of_pair, pair_of
 from edgewise.kernel.codegen.sequence_steps import sequence_of
 from edgewise.kernel.codegen.state_owners import layout_of
 from edgewise.kernel.kernel import Kernel
@@ -54,6 +54,6 @@ def _keeps_the_key(builder: FragmentBuilder) -> bool:
     ):
         return False
     [query] = builder.queries
-    pair, sequence = pair_of(builder, query), sequence_of(builder, query)
-    keys = keys_of_pair(pair) if pair else sequence.keys if sequence else {}
+    chain, sequence = chain_of(builder, query), sequence_of(builder, query)
+    keys = stream_keys(chain) if chain else sequence.keys if sequence else {}
     return bool(keys) and {s: (k,) for s, k in keys.items()} == dict(builder.fragment.keys)

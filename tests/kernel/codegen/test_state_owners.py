@@ -33,7 +33,7 @@ def test_other_attributes_of_a_stream_are_another_query():
 
 def test_another_home_of_the_same_state_is_another_owner():
     """A pattern alone in its partition keeps its own keys; beside another query it does not."""
-    pattern = "@info(name='p') from every e1=S -> e2=S[v > e1.v] select e1.v as a insert into O;"
+    pattern = "@info(name='p') from every e1=S -> e2=S[v != e1.v] select e1.v as a insert into O;"
     alone, beside = (
         layout(f"partition with (k of S) begin {text} end;")
         for text in (pattern, pattern + "from S select v insert into Q;")

@@ -81,7 +81,7 @@ def played(text, sent, *, cut=None):
         entries = [(k, d) for k, d in running.kernel.changed() if d is not None]
         running = engine(text)
         running.kernel.restore(entries)
-        feed(running, sent[cut:])
+        feed(running, [max(e[1] for e in sent[:cut]), *sent[cut:]])
         found += rows(running)
     return found
 

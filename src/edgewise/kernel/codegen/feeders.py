@@ -7,7 +7,7 @@ functions of the queries.
 
     shape                        query                                       code
     filter                       no state                                    a comprehension
-    pattern                      `every e1 -> e2`, sequences, kept by key    a loop
+    pattern                      chains and sequences, kept by key           a loop
     sliding window               length, time, external time; current rows   arrays or a loop
     time batch                   external time batch                         a loop over few events
     calls                        any                                         a loop of calls
@@ -26,7 +26,7 @@ from edgewise.kernel.codegen.expr_text import ExprText, ExprWriter
 from edgewise.kernel.codegen.feeder_loop import Feeder, write_calls
 from edgewise.kernel.codegen.filter_index import Reader
 from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
-from edgewise.kernel.codegen.pair_query import EventTest, KeyedQueryWriter
+from edgewise.kernel.codegen.keyed_query import EventTest, KeyedQueryWriter
 from edgewise.kernel.codegen.row_text import emit_columns, emit_row, output_sink
 from edgewise.kernel.codegen.sliding_events import is_sliding_window, write_sliding_window
 from edgewise.kernel.codegen.stream_query import QueryWriter, StreamQueryWriter

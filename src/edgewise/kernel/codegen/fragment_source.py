@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgewise.kernel.codegen.chain_query import ChainQueryWriter
+from edgewise.kernel.codegen.chain_steps import chain_of
 from edgewise.kernel.codegen.feeders import write_feeder
 from edgewise.kernel.codegen.filter_index import (
     FilterIndex,
@@ -19,7 +21,7 @@ from edgewise.kernel.codegen.filter_index import (
 )
 from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
 from edgewise.kernel.codegen.join_query import JoinQueryWriter
-from edgewise.kernel.codegen.pair_query import KeyedQueryWriter, PairQueryWriter, pair_of
+from edgewise.kernel.codegen.keyed_query import KeyedQueryWriter
 from edgewise.kernel.codegen.partition_routing import write_partition
 from edgewise.kernel.codegen.pattern_query import PatternQueryWriter
 from edgewise.kernel.codegen.sequence_query import SequenceQueryWriter
@@ -72,11 +74,11 @@ def _keeps_keys(codes: dict[str, AnyQuery], partition: str) -> bool:
 
 
 def _query(builder: FragmentBuilder, query: Query) -> AnyQuery:
-    pair = pair_of(builder, query)
-    # Keyed from outside, a pair sees one key only and would never forget one that falls silent.
+    chain = chain_of(builder, query)
+    # Keyed from outside, a chain sees one key only and would never forget one that falls silent.
     forgets = query.partition or not builder.fragment.keyed
-    if pair is not None and forgets:
-        return PairQueryWriter(builder, query, pair)
+    if chain is not None and forgets:
+        return ChainQueryWriter(builder, query, chain)
     sequence = sequence_of(builder, query)
     if sequence is not None:
         return SequenceQueryWriter(builder, query, sequence)

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from edgewise.kernel.codegen.code_writer import comment_text, tuple_text
 from edgewise.kernel.codegen.expr_text import ExprText, ExprWriter, Resolve
 from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
-from edgewise.kernel.codegen.pair_query import KeyedQueryWriter
+from edgewise.kernel.codegen.keyed_query import KeyedQueryWriter
 from edgewise.kernel.codegen.row_layout import IS_NULL, Key, key_of, keys_of
 from edgewise.kernel.codegen.row_text import RowSink
 from edgewise.kernel.codegen.sequence_steps import SequenceStep, SequenceSteps

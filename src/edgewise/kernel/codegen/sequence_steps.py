@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from edgewise.kernel.codegen.fragment_builder import FragmentBuilder
-from edgewise.kernel.codegen.pair_query import is_plain, partition_fields
+from edgewise.kernel.codegen.keyed_query import is_plain, partition_fields
 from edgewise.plan.exprs import Agg, Call, Expr, Field, InTable, SlotTime, walk
 from edgewise.plan.nodes import (
     ChainState,

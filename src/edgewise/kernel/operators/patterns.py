@@ -14,7 +14,7 @@ that the event does not suit stays, and is not looked at (`pattern_waiting`); in
 dropped. `every` sends a copy back to the
 start each time its last element matches. Elements on one stream are tried last element first, so
 one event is never two steps of a match. Settings are `Element`s wired once; state is one list per
-element. Common patterns do not come here: see `codegen.pair_query`, `codegen.sequence_query`.
+element. Common patterns do not come here: see `codegen.chain_query`, `codegen.sequence_query`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Events that wait to be put in order are an entry of their own.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -152,7 +152,7 @@ class KernelState:
     # State by the fragment's own key, in a cell.
 
     def _cell(self) -> tuple[dict[Any, Any], deque[Any] | None]:
-        """What is held by key, and for a pair the order in which it grows old."""
+        """What is held by key, and for a chain the order in which it grows old."""
         assert self._by_key is not None
         kept = self._rt.state(())[self._by_key]
         held, order = kept if isinstance(kept, list) else (kept, None)
@@ -178,6 +178,15 @@ class KernelState:
             [key] = serialize.unpack_key(key_bytes)
             held[key] = serialize.unpack(plan_id, data)
         if order is not None:
-            waiting = [(one[0], key) for key, ones in held.items() for one in ones]
+            waiting = [(one[0], key) for key, ones in held.items() for one in _matches(ones)]
             order.extend(sorted(waiting, key=itemgetter(0)))
         self._stats.keys = len(held)
+
+
+def _matches(waits: list[Any]) -> Iterator[tuple[Any, ...]]:
+    """Of a key: a list of matches, or one for each element that some wait for."""
+    for one in waits:
+        if isinstance(one, list):
+            yield from one
+        else:
+            yield one
