@@ -1,9 +1,15 @@
-"""Warn about what is legal in a plan but costly: state without bound, patterns without key."""
+"""Warn about what is legal in a plan but hurts.
+
+State without bound, patterns without a key, sequences that never match.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from edgewise.errors import Span
 from edgewise.lang.report import Report
+from edgewise.plan.inputs import ChainState, CountState, EveryState, State, StateKind
 from edgewise.plan.nodes import App, Query, StateInput, state_leaves
 from edgewise.plan.rules.keys import explain_unkeyed_pattern
 from edgewise.plan.rules.state_bounds import ENDLESS, derive_state_bounds
@@ -15,6 +21,7 @@ def advise(report: Report, app: App) -> None:
     for query in app.queries:
         _check_bound(report, query, found[query.name].why, partitions.get(query.partition))
         _check_key(report, query)
+        _check_sequence(report, query)
 
 
 def _check_bound(report: Report, query: Query, why: str, partition: Span | None) -> None:
@@ -40,3 +47,27 @@ def _check_key(report: Report, query: Query) -> None:
     if why:
         hint = "tie its elements with an equality, or put it in a partition"
         report.warn_at(query.span, f"this pattern runs on one task: {why}", hint)
+
+
+def _check_sequence(report: Report, query: Query) -> None:
+    """As in the original, the second event of such an element breaks its own sequence."""
+    found = query.input
+    if not isinstance(found, StateInput) or found.kind is not StateKind.SEQUENCE:
+        return
+    for state in _list_counted(found.state):
+        if state.least >= 2:
+            slot = state.state.slot if not state.state.slot.startswith("@") else state.state.stream
+            message = f"this sequence never matches: '{slot}' takes {state.least} events or more"
+            hint = "write its events one by one (e1=S, e2=S), use '+', or a pattern with '->'"
+            report.warn_at(query.span, message, hint)
+
+
+def _list_counted(state: State) -> Iterator[CountState]:
+    match state:
+        case CountState():
+            yield state
+        case EveryState():
+            yield from _list_counted(state.state)
+        case ChainState():
+            for part in state.states:
+                yield from _list_counted(part)

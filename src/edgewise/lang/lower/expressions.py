@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from edgewise.event.types import NUMERIC, AttrType, promote
+from edgewise.lang.lower.element_aggregates import find_elements, lower_element_aggregate
 from edgewise.lang.lower.scope import Scope, Slot
 from edgewise.lang.lower.symbols import AGGREGATION, TABLE, WINDOW, Symbols
 from edgewise.lang.report import Refused, Report, suggest_nearest
@@ -181,6 +182,11 @@ class Context:
             self.report.fail(node.at, f"there is no function '{full}'", hint)
         if function.name == "eventTimestamp":
             return self._event_timestamp(node)
+        if function.aggregate and (one := find_elements(self.scope, node)) is not None:
+            if one.type not in _legal_types(function, 0):
+                message = f"'{function.name}' does not take {one.type.value}"
+                self.report.fail(node.args[0].at, message)
+            return lower_element_aggregate(function, one)
         if function.aggregate and self.no_aggregates:
             message = f"'{full}' is an aggregate and not legal {self.no_aggregates}"
             self.report.fail(node.at, message, "compute it in the select list of a query before")

@@ -116,5 +116,7 @@ class Scope:
         if self.outputs is not None:
             known += self.outputs.names
         known = list(dict.fromkeys(known))
+        if ref.name.lower() == "null":
+            self.report.fail(ref.at, "'null' is no value to compare with", "write 'x is null'")
         hint = suggest_nearest(ref.name, known) or (f"known: {list_some(known)}" if known else "")
         self.report.fail(ref.at, f"there is no attribute '{ref.name}' here", hint)

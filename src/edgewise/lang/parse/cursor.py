@@ -134,7 +134,9 @@ class Cursor:
         found = self.token
         if found.kind is Kind.BROKEN:  # the lexer has told already
             raise Refused
-        hint = hint or SLIPS.get(self._text(found).lower(), "")
+        before = self.tokens[self.index - 1] if self.index else found
+        text = "<>" if (before.value, found.value) == ("<", ">") else self._text(found)
+        hint = hint or SLIPS.get(text.lower(), "")
         if not hint and found.kind is Kind.WORD and len(found.word) > 1:
             hint = suggest_nearest(found.value, self._tried - {found.word})
         named = found.kind.value if found.kind is Kind.END else f"'{self._text(found)}'"
