@@ -16,6 +16,7 @@ from edgewise.errors import AppError, SetupError
 
 if TYPE_CHECKING:  # a real import would load everything that a node needs
     from edgewise.node.config import NodeConfig
+    from edgewise.node.isolation.isolated_pool import CallLimits
 
 RETAIN_HOURS = 7 * 24
 RETAIN_DISK_SHARE = 0.25  # of the disk, for all logs of an app
@@ -56,9 +57,18 @@ def run(arguments: argparse.Namespace) -> None:
             edge_processes=arguments.edge_processes,
             watch=arguments.watch,
             start_ms=parse_time(arguments.start) if arguments.start else None,
+            isolation=_read_isolation(arguments),
             **_build_shared(arguments),
         )
     )
+
+
+def _read_isolation(arguments: argparse.Namespace) -> CallLimits | None:
+    from edgewise.node.isolation.isolated_pool import CallLimits
+
+    if not arguments.isolate:
+        return None
+    return CallLimits(arguments.call_ms, arguments.call_mb * 1024 * 1024)
 
 
 def edge(arguments: argparse.Namespace) -> None:
@@ -128,6 +138,10 @@ def replay(arguments: argparse.Namespace) -> None:
 
     app = load(arguments.app, arguments.functions).app
     _check_replay_options(arguments, [s.name for s in app.outputs])
+    if (limits := _read_isolation(arguments)) is not None:
+        from edgewise.node.isolation.isolated_pool import isolate_functions
+
+        isolate_functions(app, limits)
     options = {} if arguments.engine == "embedded" else {"master": arguments.master}
     with ExitStack() as stack:
         if arguments.data is None:

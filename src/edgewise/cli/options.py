@@ -154,6 +154,20 @@ def add_node_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_isolation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--isolate",
+        action="store_true",
+        help="run functions that the app defines in processes without files and network",
+    )
+    parser.add_argument(
+        "--call-ms", type=int, default=1_000, help="with --isolate: the longest time of one call"
+    )
+    parser.add_argument(
+        "--call-mb", type=int, default=256, help="with --isolate: the most memory of a function"
+    )
+
+
 def add_partitions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partitions", type=int, default=2, help="key partitions, on Spark")
 

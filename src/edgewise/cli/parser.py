@@ -21,6 +21,7 @@ from edgewise.cli.options import (
     add_functions,
     add_host,
     add_identity,
+    add_isolation,
     add_log_locations,
     add_master,
     add_node_options,
@@ -90,6 +91,7 @@ def _add_run(commands: Parsers) -> None:
     )
     add_engine(parser)
     add_node_options(parser)
+    add_isolation(parser)
     parser.add_argument(
         "--from",
         dest="start",
@@ -151,6 +153,7 @@ def _add_replay(commands: Parsers) -> None:
     parser.add_argument(
         "--stream", action="append", default=[], help="print only rows of this stream"
     )
+    add_isolation(parser)
     add_master(parser)
     parser.set_defaults(call=handlers.replay)
 

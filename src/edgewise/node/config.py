@@ -24,6 +24,7 @@ from edgewise.gateway.spec import SourceSpec
 from edgewise.log.api import LogConfig
 from edgewise.node.data_dir import RETAIN_EVERY_S
 from edgewise.node.ingest_auth import IngestAuth
+from edgewise.node.isolation.isolated_pool import CallLimits
 from edgewise.node.upkeep.archiver import ArchiveConfig
 
 PROCESSES_MAX = 64  # of the edge on one port
@@ -72,6 +73,7 @@ class NodeConfig:
     tls: tuple[Path, Path] | None = None  # certificate chain and key, PEM
     functions: tuple[str, ...] = ()  # modules of the user with functions, merges and more
     edge_processes: int = 1  # that share the port of the edge
+    isolation: CallLimits | None = None  # of functions that the app defines; None: in process
 
     def validate(self) -> None:
         if not 1 <= self.edge_processes <= PROCESSES_MAX:

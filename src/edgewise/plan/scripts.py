@@ -7,29 +7,41 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+Compiled = Callable[[list[Any]], Any]
+CompileScript = Callable[[str, str], Compiled]  # from its name and source
 
-@dataclass(slots=True, unsafe_hash=True)  # name and body stay; only `_compiled` is set later
+
+@dataclass(slots=True, unsafe_hash=True)  # name and body stay; only what follows is set later
 class Script:
-    """`body` is Python; its arguments are in the list `data`. Compiled when first called."""
+    """`body` is Python; its arguments are in the list `data`. Compiled when first called.
+
+    `compile_with` decides where it runs; None: in this process.
+    """
 
     name: str
     body: str
-    _compiled: Callable[[list[Any]], Any] | None = field(default=None, compare=False, repr=False)
+    compile_with: CompileScript | None = field(default=None, compare=False, repr=False)
+    _compiled: Compiled | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, *args: Any) -> Any:
         if self._compiled is None:
-            space: dict[str, Any] = {}
-            exec(compile(self.source(), f"<function {self.name}>", "exec"), space)  # noqa: S102
-            self._compiled = space["body"]
+            self._compiled = (self.compile_with or compile_here)(self.name, self.source())
         return self._compiled(list(args))
 
     def source(self) -> str:
         lines = textwrap.dedent(self.body).strip() or "pass"
         return f"def body(data):\n{textwrap.indent(lines, '    ')}\n"
 
-    def __getstate__(self) -> tuple[str, str]:
-        return self.name, self.body
+    def __getstate__(self) -> tuple[str, str, CompileScript | None]:
+        return self.name, self.body, self.compile_with
 
-    def __setstate__(self, state: tuple[str, str]) -> None:
-        self.name, self.body = state
+    def __setstate__(self, state: tuple[str, str, CompileScript | None]) -> None:
+        self.name, self.body, self.compile_with = state
         self._compiled = None
+
+
+def compile_here(name: str, source: str) -> Compiled:
+    space: dict[str, Any] = {}
+    exec(compile(source, f"<function {name}>", "exec"), space)  # noqa: S102
+    compiled: Compiled = space["body"]
+    return compiled

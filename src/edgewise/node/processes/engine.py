@@ -40,6 +40,7 @@ from edgewise.node.app.attribute_defaults import read_defaults
 from edgewise.node.app.load import load
 from edgewise.node.config import NodeConfig
 from edgewise.node.data_dir import RETAIN_EVERY_S, DataDirectory
+from edgewise.node.isolation.isolated_pool import isolate_functions
 from edgewise.node.log_locations import LogLocations
 from edgewise.node.processes.children import (
     PERMANENT_ERROR,
@@ -71,6 +72,8 @@ def main() -> int:
         config = read_config(NodeConfig)
         exit_with_parent()
         app = load(config.app, config.functions).app
+        if config.isolation is not None and (count := isolate_functions(app, config.isolation)):
+            send_message(step=f"{count} functions of the app run isolated")
         with ExitStack() as stack:
             data_dir = DataDirectory(config.data, LogLocations.parse(config.log_locations, app))
             permanent = True  # what fails here fails again in the same way
