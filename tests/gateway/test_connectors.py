@@ -177,9 +177,3 @@ def test_an_inner_annotation_that_nobody_knows_is_refused_with_the_nearest_name(
     pairs = (("type", "zeromq"), ("url", "ipc://x"))
     with pytest.raises(BadSpec, match="@source takes no @mpa; did you mean @map"):
         parse_source("S", Annotation("source", pairs, (Annotation("mpa"),)))
-
-
-def test_a_distributed_sink_is_not_connected():
-    inner = Annotation("distribution", (("strategy", "roundRobin"),))
-    spec = parse_sink("S", Annotation("sink", (("type", "http"),), (inner,)))
-    assert "one @sink for each destination" in spec.unconnected

@@ -191,3 +191,33 @@ def test_a_source_reads_several_topics(broker):
             await source(log, broker.address, "several-a,several-c").start()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({}, {}),
+        ({"security": "ssl"}, {"security.protocol": "ssl"}),
+        (
+            {"security": "sasl_ssl", "username": "u", "password": "p"},
+            {
+                "security.protocol": "sasl_ssl",
+                "sasl.mechanisms": "PLAIN",
+                "sasl.username": "u",
+                "sasl.password": "p",
+            },
+        ),
+    ],
+)
+def test_tls_and_log_in_are_settings_of_the_client(options, settings):
+    spec = check_source(SourceSpec("S", "kafka", {"servers": "h:1", "topic": "t", **options}))
+    assert module.build_security(spec.options) == settings
+    # The client itself refuses a name or a value that it does not know.
+    module.Consumer({"bootstrap.servers": "h:1", "group.id": "g", **settings}).close()
+
+
+def test_a_log_in_without_a_name_is_refused():
+    with pytest.raises(BadSpec, match="needs username"):
+        check_source(
+            SourceSpec("S", "kafka", {"servers": "h:1", "topic": "t", "security": "sasl_ssl"})
+        )

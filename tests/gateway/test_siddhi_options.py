@@ -156,3 +156,26 @@ def test_the_page_lists_the_types_that_are_not_connected(generated_block):
     lines = ["| type | instead |", "|---|---|"]
     lines += (f"| `{kind}` | {explain_unconnected(kind)} |" for kind in list_unconnected())
     generated_block(PAGE, "unconnected", "\n".join(lines))
+
+
+LOGIN = """security.protocol:SASL_SSL,sasl.mechanism:PLAIN,
+sasl.jaas.config:org.x.PlainLoginModule required username="u" password='p';"""
+
+
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ("security.protocol:SSL", {"security": "ssl"}),
+        (
+            LOGIN,
+            {"security": "sasl_ssl", "sasl.mechanism": "PLAIN", "username": "u", "password": "p"},
+        ),
+        ("batch.size:100", {}),
+    ],
+)
+def test_the_log_in_of_javas_kafka_client_is_taken(given, ours):
+    options, notes = translate_options(
+        {"optional.configuration": given}, SIDDHI_SOURCES["kafka"], {}
+    )
+    assert options == ours
+    assert notes

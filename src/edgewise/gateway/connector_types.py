@@ -65,6 +65,17 @@ _check_mqtt = check_all(
 _KAFKA: Options = {
     "servers": Option("host:port of one or more brokers, with commas between", None),
     "topic": Option("the topic; a source takes several with commas between", None),
+    "security": Option("'plaintext', 'ssl', 'sasl_plaintext' or 'sasl_ssl'", "plaintext"),
+    "sasl.mechanism": Option("'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512'", "PLAIN"),
+    "username": Option("of SASL, with password"),
+    "password": Option("of SASL, with username"),
+    "ca": Option("file with the brokers' certificate authority; default: those of this machine"),
+    "certificate": Option("file with the client's own certificate, where the brokers ask for one"),
+    "key.file": Option("file with the private key of the certificate"),
+}
+_KAFKA_CHOICES = {
+    "security": ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+    "sasl.mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
 }
 
 
@@ -75,7 +86,14 @@ def _check_servers(options: Mapping[str, str]) -> None:
             raise BadSpec(f"servers='{options['servers']}' must be host:port", "servers")
 
 
-_check_kafka = check_all(_check_servers, check_not_empty("topic", "topic"))
+def _check_login(options: Mapping[str, str]) -> None:
+    if options["security"].startswith("sasl") and not options["username"]:
+        raise BadSpec(f"security='{options['security']}' needs username and password", "username")
+
+
+_check_kafka = check_all(
+    _check_servers, check_not_empty("topic", "topic"), check_choices(_KAFKA_CHOICES), _check_login
+)
 
 # --- AMQP
 

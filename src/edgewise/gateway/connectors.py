@@ -30,6 +30,7 @@ from edgewise.errors import name_missing_extra
 from edgewise.event.schema import Schema
 from edgewise.gateway.connector_checks import ConnectorType
 from edgewise.gateway.connector_types import SINKS, SOURCES
+from edgewise.gateway.distribution import split_destinations
 from edgewise.gateway.map_annotation import AnnotationLike, ParsedMap, parse_map
 from edgewise.gateway.siddhi_options import (
     SIDDHI_SINKS,
@@ -250,13 +251,22 @@ def parse_source(
 
 def parse_sink(stream: str, annotation: AnnotationLike, schema: Schema | None = None) -> SinkSpec:
     """The spec of one `@sink(...)`, checked; its mapping too where the schema is given."""
+    return parse_sinks(stream, annotation, schema)[0]
+
+
+def parse_sinks(
+    stream: str, annotation: AnnotationLike, schema: Schema | None = None
+) -> tuple[SinkSpec, ...]:
+    """As `parse_sink`: one spec, or one for each destination of its `@distribution`."""
     kind, options, parsed = _split_annotation(annotation, "sink", SINKS, schema)
-    if any(inner.name.lower() == "distribution" for inner in annotation.nested):
-        why = "@distribution is not done: write one @sink for each destination"
-        return SinkSpec(stream, kind, options, parsed.spec, unconnected=why)
-    spec = check_sink(
-        SinkSpec(stream, kind, options, parsed.spec, parsed.notes, parsed.unconnected)
+    spec = SinkSpec(stream, kind, options, parsed.spec, parsed.notes, parsed.unconnected)
+    return tuple(
+        _check_parsed_sink(each, schema) for each in split_destinations(spec, annotation, schema)
     )
+
+
+def _check_parsed_sink(given: SinkSpec, schema: Schema | None) -> SinkSpec:
+    spec = check_sink(given)
     if spec.unconnected:
         return spec
     mapping = spec.map

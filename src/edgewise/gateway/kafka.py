@@ -42,7 +42,27 @@ def _name_producer(topic: str, partition: int) -> str:
 def _build_settings(options: Mapping[str, str], **more: Any) -> dict[str, Any]:
     # Connection errors are raised by calls; the client would also log each of them, many times.
     quiet = {"client.id": "edgewise", "log_level": 2, "reconnect.backoff.max.ms": 2000}
-    return {"bootstrap.servers": options["servers"], **quiet, **more}
+    return {"bootstrap.servers": options["servers"], **quiet, **build_security(options), **more}
+
+
+def build_security(options: Mapping[str, str]) -> dict[str, str]:
+    """TLS and SASL under the names of librdkafka; nothing for plain connections."""
+    security = options.get("security", "plaintext")
+    if security == "plaintext":
+        return {}
+    settings = {
+        "security.protocol": security,
+        "ssl.ca.location": options["ca"],
+        "ssl.certificate.location": options["certificate"],
+        "ssl.key.location": options["key.file"],
+    }
+    if security.startswith("sasl"):
+        settings |= {
+            "sasl.mechanisms": options["sasl.mechanism"],
+            "sasl.username": options["username"],
+            "sasl.password": options["password"],
+        }
+    return {name: value for name, value in settings.items() if value}
 
 
 class KafkaSource:
@@ -146,7 +166,8 @@ class KafkaSink:
         self._options = spec.options
         self._topic = spec.options["topic"]
         self._once = spec.options["delivery"] == Guarantee.EFFECTIVELY_ONCE.value
-        self._name = f"edgewise-{spec.stream}-{self._topic}"
+        part = "" if spec.share is None else f"-{spec.share.index}"
+        self._name = f"edgewise-{spec.stream}-{self._topic}{part}"
         key = spec.options["key"]
         self._key = build_renderer(MapSpec("text", {"template": key}), schema) if key else None
         self._cursor = _CommittedCursor(cursor)

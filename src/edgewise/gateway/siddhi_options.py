@@ -8,6 +8,7 @@ warning. A name that is in no table is an error, with the nearest one. Used by `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -58,6 +59,19 @@ def _to_mqtt_url(value: str) -> Mapping[str, str]:
 
 def _to_qos(value: str) -> Mapping[str, str]:
     return {"qos": value, "delivery": "at-most-once"} if value == "0" else {"qos": value}
+
+
+def _to_kafka_security(value: str) -> Mapping[str, str]:
+    """`security.protocol:SASL_SSL,sasl.mechanism:PLAIN,sasl.jaas.config:...` of Java's client."""
+    found = {}
+    if protocol := re.search(r"security\.protocol\s*:\s*(\w+)", value):
+        found["security"] = protocol[1].lower()
+    if mechanism := re.search(r"sasl\.mechanism\s*:\s*([\w-]+)", value):
+        found["sasl.mechanism"] = mechanism[1].upper()
+    for name in ("username", "password"):
+        if login := re.search(rf"""\b{name}\s*=\s*["']?([^"'\s;]+)""", value):
+            found[name] = login[1]
+    return found
 
 
 _POOL = "the node has its own threads and connections"
@@ -113,7 +127,9 @@ _KAFKA_SHARED: SiddhiOptions = {
     "is.binary.message": ignore_option(
         "the mapping decides: @map(type='binary' or 'avro')", "false"
     ),
-    "optional.configuration": ignore_option(_CLIENT),
+    "optional.configuration": SiddhiOption(
+        _to_kafka_security, "only protocol and log-in are taken: " + _CLIENT
+    ),
 }
 _KAFKA_SOURCE: SiddhiOptions = {
     **_KAFKA_SHARED,

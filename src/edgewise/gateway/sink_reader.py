@@ -86,6 +86,7 @@ class SinkReader:
         self.stats = ConnectorStats()
         self._name = f"sink {spec.type} of {spec.stream}"
         self._stream = spec.stream
+        self._share = spec.share
         self._render = build_renderer(spec.map, schema)
         self._reader = reader
         self._cursor = cursor
@@ -134,6 +135,8 @@ class SinkReader:
             ts, _at, kinds, *attributes = columns
             for index, row in enumerate(zip(*attributes, strict=True)):
                 offset = batch.first + index
+                if self._share is not None and not self._share.takes(offset, row):
+                    continue
                 payload = self._render_row(offset, ts[index], row, kinds[index])
                 if payload is not None:
                     messages.append(Message(offset, payload, row, ts[index]))

@@ -6,7 +6,8 @@ The contract between `connectors`, which parses annotations, and the classes tha
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from edgewise.errors import EdgewiseError
@@ -75,6 +76,27 @@ class SourceSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """The rows that one `@destination` of `@distribution` gets.
+
+    Each destination is a sink with a position of its own, so one that does not answer holds up
+    only its own rows.
+    """
+
+    strategy: str  # broadcast, roundRobin or partitioned
+    index: int
+    count: int
+    key: int = -1  # column, for partitioned
+
+    def takes(self, offset: int, row: Sequence[object]) -> bool:
+        if self.strategy == "broadcast":
+            return True
+        if self.strategy == "roundRobin":
+            return offset % self.count == self.index
+        return zlib.crc32(str(row[self.key]).encode()) % self.count == self.index
+
+
+@dataclass(frozen=True, slots=True)
 class SinkSpec:
     """`@sink(type='...', option='...', @map(...))` on a stream."""
 
@@ -84,6 +106,7 @@ class SinkSpec:
     map: MapSpec = MapSpec()
     notes: tuple[Note, ...] = field(default=(), compare=False)
     unconnected: str = ""  # why it cannot run, where it is what only Siddhi has
+    share: Share | None = None  # None: all rows
 
 
 @dataclass(frozen=True, slots=True)

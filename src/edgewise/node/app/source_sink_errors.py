@@ -68,22 +68,26 @@ def _find_dedup_conflicts(
 def _check_connector(
     stream: Stream, annotation: Annotation, kind: str, number: int, text: str
 ) -> list[Problem]:
-    from edgewise.gateway.connectors import parse_sink, parse_source
-    from edgewise.gateway.spec import BadSpec
+    from edgewise.gateway.connectors import parse_sinks, parse_source
+    from edgewise.gateway.spec import BadSpec, SinkSpec, SourceSpec
 
     def locate(option: str) -> Span:
         return locate_option(text, stream.name, kind, number, option)
 
-    check = parse_source if kind == "source" else parse_sink
+    specs: tuple[SourceSpec | SinkSpec, ...]
     try:
-        spec = check(stream.name, annotation, stream.schema)
+        if kind == "source":
+            specs = (parse_source(stream.name, annotation, stream.schema),)
+        else:
+            specs = parse_sinks(stream.name, annotation, stream.schema)
     except BadSpec as error:
         return [Problem(locate(error.option), str(error))]
-    if spec.unconnected:
-        message = f"not connected: {spec.unconnected}"
+    if specs[0].unconnected:
+        message = f"not connected: {specs[0].unconnected}"
         hint = "check and replay work, run does not start"
         return [Problem(locate("type"), message, hint, "warning")]
-    return [Problem(locate(note.option), note.message, "", "warning") for note in spec.notes]
+    notes = dict.fromkeys(note for spec in specs for note in spec.notes)
+    return [Problem(locate(note.option), note.message, "", "warning") for note in notes]
 
 
 def _check_topic(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from edgewise.edge.topics.merges import Merge
 from edgewise.edge.topics.topic_sink import TopicSink
 from edgewise.errors import SetupError
-from edgewise.gateway.connectors import parse_sink, parse_source
+from edgewise.gateway.connectors import parse_sinks, parse_source
 from edgewise.gateway.spec import DedupSpec, SinkSpec, SourceSpec, dedup_by_stream
 from edgewise.node.app.topic_options import parse_topic_sink
 from edgewise.node.app.window_topics import complete_topic_sink
@@ -41,7 +41,10 @@ class SourcesAndSinks:
             parse_source(s.name, a, s.schema) for s in app.inputs for a in s.annotated("source")
         )
         sinks = tuple(
-            parse_sink(s.name, a, s.schema) for s, a in found if a.get("type") != "topic"
+            spec
+            for s, a in found
+            if a.get("type") != "topic"
+            for spec in parse_sinks(s.name, a, s.schema)
         )
         _require_connected(app, sources, sinks)
         return cls(
