@@ -72,6 +72,24 @@ CLAIMS = (
         1, 2.4,
     ),
     Claim(
+        "time(1 s) avg group by",
+        "from S#window.time(1 sec) select k, avg(v) as a group by k insert into O;", 2, 0.36,
+    ),
+    Claim("time(1 s) avg", "from S#window.time(1 sec) select avg(v) as a insert into O;", 2, 0.36),
+    Claim(
+        "externalTime(1 s) avg group by",
+        "from S#window.externalTime(t, 1 sec) select k, avg(v) as a group by k insert into O;",
+        2, 0.32,
+    ),
+    Claim(
+        "sort(100)", "from S#window.sort(100, v) select k, avg(v) as a insert into O;", 2, 0.39,
+        peer_events=200_000,
+    ),
+    Claim(
+        "timeBatch(1 s) avg group by",
+        "from S#window.timeBatch(1 sec) select k, avg(v) as a group by k insert into O;", 2, 0.0,
+    ),
+    Claim(
         "partitioned every e1 -> e2 within",
         "partition with (k of S) begin from every e1=S[v > 95] -> e2=S[v < 5] within 10 sec "
         "select e1.v as a, e2.v as b insert into O; end;", 3, 0.62,

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from edgewise.engines.state.storage import open_storage
 from edgewise.engines.state.store import (
+    DELTAS_MAX,
     SNAPSHOT_EVERY,
     SNAPSHOTS_KEPT,
     PartitionedState,
@@ -152,3 +153,26 @@ def test_leftovers_of_a_killed_writer_are_removed_with_their_version(tmp_path):
     for version in range(1, 3 * SNAPSHOT_EVERY):
         save(store, version, [(b"k", b"1")])
     assert not list(folder(store).glob(".*"))
+
+
+def test_small_deltas_become_one_and_load_as_before(tmp_path):
+    """Few files whatever the size of the snapshot, and bytes that grow with what was saved."""
+    store = StateStore(tmp_path, 0)
+    expected = {f"k{n}".encode(): b"x" * 1000 for n in range(200)}
+    store.start_from(0, dict(expected))
+    written = last = 0
+    for version in range(1, 3 * DELTAS_MAX):
+        entries = [(f"c{version}".encode(), b"y" * 100), (f"c{version - 9}".encode(), None)]
+        written += store.write_changes(version, entries, last)
+        if version % 20 == 7:  # never completed: left out
+            continue
+        written += store.compact_if_due(version)
+        last = version
+        for key, value in entries:
+            expected.pop(key, None)
+            if value is not None:
+                expected[key] = value
+        assert len(store.versions()) <= DELTAS_MAX + 1
+        if version % 10 == 0:
+            assert store.load(version) == expected
+    assert written <= 4 * 150 * version

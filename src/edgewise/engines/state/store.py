@@ -13,7 +13,8 @@ before it, so loading v goes back to the newest snapshot and applies what follow
 A missing, torn or foreign file is refused, never guessed around. A file appears complete or not at
 all (`storage`), and writing a version again is harmless: a repeated batch gives the same bytes.
 Files are MessagePack with a header and a checksum. A snapshot is written when the deltas since the
-last one are as large as it is, so that each byte of state is written about twice.
+last one are as large as it is, so that each byte of state is written about twice. Before that many
+small deltas become one, so that the number of files is bounded however large the snapshot is.
 
 Used wherever kernels run: by `engines.batch` in both engines and in Spark's workers.
 """
@@ -97,14 +98,35 @@ class StateStore:
         return self._write(version, "delta", changed, previous)
 
     def compact_if_due(self, version: int) -> int:
-        """Write a snapshot where the deltas have grown to its size; return its bytes or 0."""
+        """Write a snapshot where the deltas have grown to its size; return its bytes or 0.
+
+        Where there are many small deltas before that, the newest become one.
+        """
         sizes = self.storage.sizes()
         versions = self.versions()
         base = max((v for v, kind in versions if kind == "snap" and v <= version), default=-1)
         deltas = [v for v, kind in versions if kind == "delta" and base < v <= version]
         grown = sum(sizes.get(f"{v}.delta", 0) for v in deltas)
-        least = max(sizes.get(f"{base}.snap", 0), SNAPSHOT_BYTES_MIN)
-        return self.compact(version) if grown >= least or len(deltas) >= DELTAS_MAX else 0
+        if grown >= max(sizes.get(f"{base}.snap", 0), SNAPSHOT_BYTES_MIN):
+            return self.compact(version)
+        if len(deltas) < DELTAS_MAX:
+            return 0
+        return self._merge(deltas[find_merge(deltas, sizes) :])
+
+    def _merge(self, deltas: list[int]) -> int:
+        """One delta in the place of these; versions before the last of them are gone."""
+        files: list[_StateFile] = []
+        version = deltas[-1]
+        while version >= deltas[0]:  # from each to the one it follows: some were never completed
+            files.append(self._read(version, "delta"))
+            version = _find_previous(files[-1])
+        merged: dict[bytes, bytes | None] = {}
+        for file in reversed(files):
+            merged.update(file.entries)
+        written = self._write(deltas[-1], "delta", list(merged.items()), version)
+        for older in deltas[:-1]:
+            self.storage.remove(f"{older}.delta")
+        return written
 
     def compact(self, version: int) -> int:
         """Write a snapshot of `version`; remove the files before the snapshot before it."""
@@ -214,6 +236,18 @@ def repartition(
                 states[target][key] = moved if there is None else router.join(there, moved)
     for target, state in enumerate(states):
         StateStore(new.root, target).start_from(version, state)
+
+
+def find_merge(deltas: list[int], sizes: Mapping[str, int]) -> int:
+    """Where the deltas begin that become one: the newest, and each as large as those after it.
+
+    So a byte is written again only when as many have come, a logarithm of times in all.
+    """
+    start, total = len(deltas), 0
+    while start and (start > DELTAS_MAX // 2 or sizes[f"{deltas[start - 1]}.delta"] <= 2 * total):
+        start -= 1
+        total += sizes[f"{deltas[start]}.delta"]
+    return start
 
 
 def _find_previous(delta: _StateFile) -> int:

@@ -46,18 +46,10 @@ def write_feeder(builder: FragmentBuilder, stream: str, readers: list[Reader]) -
         (first, _), *rest = readers
         if first is not None and _is_leaf(builder, first):
             feeder = Feeder(builder, stream, first, tuple(n for _, names in rest for n in names))
-    if feeder.others and not (is_sliding_window(feeder) and _writes_alone(feeder)):
+    if len(feeder.others) > OTHERS_MAX or (feeder.others and not is_sliding_window(feeder)):
         feeder = Feeder(builder, stream, None)
     builder.writer.line()
     next(write for suits, write in SHAPES if suits(feeder))(feeder)
-
-
-def _writes_alone(feeder: Feeder) -> bool:
-    """No other query has rows for its target, between which its own would have a place."""
-    assert feeder.reader is not None
-    target, queries = feeder.reader.query.output.target, feeder.builder.queries
-    alone = sum(query.output.target == target for query in queries) == 1
-    return alone and len(feeder.others) <= OTHERS_MAX
 
 
 def _is_leaf(builder: FragmentBuilder, code: QueryWriter) -> bool:

@@ -246,16 +246,20 @@ class SelectWriter:
 
     def emit(self, sink: RowSink) -> None:
         """Straight-line: the row that was just added."""
-        w, select = self.writer, self.select
-        exprs = ExprWriter(w, self._resolve, self.tables)
-        items = [exprs.value(i.expr) for i in select.items]
-        guards = self._having(exprs, items)
+        w = self.writer
+        items, guards = self.row_values()
         made = sink.write(tuple_text(items))
         if guards:
             with w.block(f"if {' and '.join(guards)}"):
                 w.line(made)
         else:
             w.line(made)
+
+    def row_values(self) -> tuple[list[str], list[str]]:
+        """The texts of the row that was just added, and of the conditions on it."""
+        exprs = ExprWriter(self.writer, self._resolve, self.tables)
+        items = [exprs.value(i.expr) for i in self.select.items]
+        return items, self._having(exprs, items)
 
     def _arguments(self, exprs: ExprWriter) -> None:
         at = 1

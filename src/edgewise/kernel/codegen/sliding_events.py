@@ -3,8 +3,10 @@
 Where only current rows are wanted, what leaves a window is subtracted in passing: nobody sees it
 leave. `LEAVES` has the windows that can be written so, and the lines that find what leaves when an
 event comes. The rows and the state are those of the operators of `sliding_windows`, which still
-take what timers and chunks bring. Where other queries read the stream too, their functions are
-called in turn. Used by `feeders`.
+take what timers and chunks bring. Rows go out as columns: those of the run as they are, and one
+list for each value that is computed. Where other queries read the stream too, their functions are
+called in turn, and rows go out one by one; a filter would end the turn of all, so a window behind
+one is left to the calls. Used by `feeders`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from contextlib import AbstractContextManager
 
 from edgewise.kernel.codegen.code_writer import tuple_text
 from edgewise.kernel.codegen.feeder_loop import Feeder
-from edgewise.kernel.codegen.row_text import output_sink
+from edgewise.kernel.codegen.row_text import emit_columns, output_sink
 from edgewise.kernel.codegen.selector import SelectWriter
 from edgewise.kernel.codegen.sliding_columns import (
     adds_up,
@@ -73,8 +75,14 @@ def is_sliding_window(feeder: Feeder) -> bool:
         isinstance(code, StreamQueryWriter)
         and code.sliding is not None
         and not feeder.builder.guarded(feeder.stream)
-        and not (feeder.others and code.source.before)  # a filter ends the turn of all
+        and not (feeder.others and (code.source.before or not _writes_alone(feeder)))
     )
+
+
+def _writes_alone(feeder: Feeder) -> bool:
+    """No other query has rows for its target, between which its own would have a place."""
+    target = feeder.stream_query().query.output.target
+    return sum(query.output.target == target for query in feeder.builder.queries) == 1
 
 
 def write_sliding_window(feeder: Feeder) -> None:
@@ -82,10 +90,13 @@ def write_sliding_window(feeder: Feeder) -> None:
     select, keyed, alone = code.sliding, builder.fragment.keyed, not feeder.others
     assert select is not None
     left, right = feeder.loop()
+    out = _Columns(feeder, code, select) if alone and _writes_alone(feeder) else None
+    if out is not None and out.picks:
+        left, right = f"i, {left}", f"range(len(run.ts)), {right}"
     with w.block(f"def {feeder.name}(run)"):
         if keyed and alone and slides_by_key(builder, code):
             write_slide_by_key(builder, feeder.stream, code)
-        w.line("heap, rows = rt.heap, rt.rows")
+        w.line("heap, rows = rt.heap, rt.rows" if out is None else "heap = rt.heap")
         feeder.move_clock(0)
         if keyed:
             w.line("keys, dirty = rt.keys, rt.dirty")
@@ -94,6 +105,8 @@ def write_sliding_window(feeder: Feeder) -> None:
             _open_cells(feeder, code, select)
             if alone and not code.source.before and _is_length(code) and adds_up(select):
                 write_slide(builder, feeder.stream, code, select)
+        if out is not None:
+            out.begin()
         with w.block(f"for {left} in zip({right})"):
             feeder.fire_timers()
             _write_filters(feeder, code)
@@ -101,8 +114,66 @@ def write_sliding_window(feeder: Feeder) -> None:
                 _find_state(feeder)
                 _open_cells(feeder, code, select)
             _write_event(feeder, code, select)
-            _call_others(feeder)
+            if out is not None:
+                out.add()
+            else:
+                select.emit(output_sink(code.query.output.target))
+                _call_others(feeder)
+        if out is not None:
+            out.end()
         feeder.move_clock(-1)
+
+
+class _Columns:
+    """The rows of a run as columns; `picks`: not every event has one."""
+
+    def __init__(self, feeder: Feeder, code: StreamQueryWriter, select: SelectWriter) -> None:
+        self._w, self._names, self._select = feeder.writer, feeder.names, select
+        self._target = code.query.output.target
+        window = code.source.window
+        self.picks = bool(
+            code.source.before
+            or select.select.having is not None
+            or (window is not None and window.name.lower() == "externaltime")
+        )
+        items = [item.expr for item in select.select.items]
+        self._made = [i for i, item in enumerate(items) if not isinstance(item, Field)]
+        self._items = items
+
+    def begin(self) -> None:
+        lists = [f"made{i}" for i in self._made] + ["picked"] * self.picks
+        self._w.assign(lists, ["[]"] * len(lists))
+
+    def add(self) -> None:
+        w = self._w
+        values, guards = self._select.row_values()
+        lines = [f"made{i}.append({values[i]})" for i in self._made]
+        lines += ["picked.append(i)"] * self.picks
+        if guards:
+            with w.block(f"if {' and '.join(guards)}"):
+                for line in lines:
+                    w.line(line)
+        else:
+            for line in lines:
+                w.line(line)
+
+    def end(self) -> None:
+        w, take = self._w, "{}"
+        if self.picks:
+            w.line("take, n = vec.taker(picked), len(picked)")
+            take = "take({})"
+        else:
+            w.line("n = len(run.ts)")
+        data = [
+            take.format(f"run.columns[{self._names.index(item.name)}]")
+            if isinstance(item, Field)
+            else f"made{i}"
+            for i, item in enumerate(self._items)
+        ]
+        own = {name: take.format(f"run.{name}") for name in ("clock", "offset", "ts", "at")}
+        block = emit_columns(self._target, f"[{', '.join(data)}]", **own)
+        with w.block("if n"):
+            w.lines_of("rt.put(", block, ")")
 
 
 def _is_length(code: StreamQueryWriter) -> bool:
@@ -157,7 +228,6 @@ def _write_event(feeder: Feeder, code: StreamQueryWriter, select: SelectWriter) 
         [code.names.locals[key] for key in needed], [feeder.columns[key[1]] for key in needed]
     )
     select.step("add")
-    select.emit(output_sink(code.query.output.target))
 
 
 def _call_others(feeder: Feeder) -> None:
