@@ -113,3 +113,78 @@ def test_closing_ends_every_subscription():
         assert client.state == "closed"
 
     with_client(scenario)
+
+
+class FreezingProxy:
+    """Forwards to a port until it is frozen, as a process that was stopped: it keeps its
+    connections and accepts new ones, and moves no bytes.
+    """
+
+    def __init__(self, port):
+        self.target = port
+        self.moving = asyncio.Event()
+        self.moving.set()
+        self.writers = []
+
+    async def start(self):
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        return self.server.sockets[0].getsockname()[1]
+
+    async def serve(self, reader, writer):
+        self.writers.append(writer)
+        await self.moving.wait()
+        back, forth = await asyncio.open_connection("127.0.0.1", self.target)
+        self.writers.append(forth)
+        await asyncio.gather(self.move(reader, forth), self.move(back, writer))
+
+    async def move(self, reader, writer):
+        while data := await reader.read(65536):
+            await self.moving.wait()
+            writer.write(data)
+
+    def close(self):
+        self.server.close()
+        for writer in self.writers:
+            writer.close()
+
+
+@pytest.mark.parametrize("transport", ["websocket", "sse", "poll"])
+def test_a_client_leaves_an_edge_that_is_silent_for_another(transport):
+    async def main():
+        edges = [Edge(EdgeConfig()), Edge(EdgeConfig())]
+        ports = [await edge.start() for edge in edges]
+        proxy = FreezingProxy(ports[0])
+        urls = tuple(f"ws://127.0.0.1:{port}/ws" for port in (await proxy.start(), ports[1]))
+        put(edges[0], "a", {"from": "one"})
+        put(edges[1], "a", {"from": "one"})  # edges on one log: at the same offset the same value
+        put(edges[1], "a", {"from": "two"})
+        try:
+            async with (
+                asyncio.timeout(WAIT_S),
+                connect(urls, silence_s=0.1, transports=(transport,)) as client,
+            ):
+                subscription = client.subscribe("a")
+                assert (await anext(subscription)).value == {"from": "one"}
+                proxy.moving.clear()
+                while (await anext(subscription)).value != {"from": "two"}:
+                    pass
+        finally:
+            proxy.close()
+            for edge in edges:
+                await edge.stop()
+
+    asyncio.run(main())
+
+
+def test_a_quiet_edge_that_answers_keeps_its_client():
+    async def scenario(edge, client, port):
+        put(edge, "a", {"v": 1})
+        async with connect(f"ws://127.0.0.1:{port}/ws", silence_s=0.05) as other:
+            subscription = other.subscribe("a")
+            await anext(subscription)
+            session = other._conversation.session_name
+            await asyncio.sleep(0.5)  # ten times its patience, and nothing happens
+            assert other._conversation.session_name == session
+            assert other.state == "open"
+
+    with_client(scenario)

@@ -17,7 +17,7 @@ from tests.integration.test_takeover import (
     quietly,
     request,
 )
-from tests.support.program import Program, until
+from tests.support.program import Program, command_of, until
 
 from edgewise.log.segment_reader import SegmentReader
 
@@ -28,7 +28,7 @@ TAKEOVER_S_MAX = 20.0
 
 
 @contextmanager
-def start_nodes(directory):
+def start_nodes(directory, *options):
     app = directory / "sums.siddhi"
     app.write_text(APP)
 
@@ -36,6 +36,7 @@ def start_nodes(directory):
         return Program.start(
             *("run", str(app), "--engine", "embedded", "--http-port", "0", "--edge-port", "0"),
             *("--data", str(directory / name), "--log", str(directory / "shared")),
+            *options,
             home=directory / f"{name}-home",
         )
 
@@ -131,3 +132,26 @@ def test_an_engine_that_hangs_with_the_log_of_faults_does_not_keep_the_standby_f
         node.post(BATCH)
         until(lambda: quietly(node.total) == 2 * BATCH, START_S_MAX)
     assert read_totals(tmp_path) == list(range(1, 2 * BATCH + 1))
+
+
+@pytest.mark.parametrize("standby", ["cold", "warm"])
+def test_a_warm_standby_has_its_engine_before_it_is_active(tmp_path, standby):
+    with start_nodes(tmp_path, "--standby", standby) as (active, second):
+        active.post(BATCH)
+        until(lambda: active.total() == BATCH, START_S_MAX)
+        if standby == "warm":
+            until(lambda: count_engines(second) == 1, START_S_MAX)
+        before = [engine_of(second)] if count_engines(second) else []
+        assert len(before) == (standby == "warm")
+        active.program.process.kill()
+        node = Node(second)
+        node.post(BATCH)
+        until(lambda: quietly(node.total) == 2 * BATCH, START_S_MAX)
+        assert not before or engine_of(second) == before[0]
+        second.ctrl_c()
+        second.all_gone_after_s(20)
+    assert read_totals(tmp_path) == list(range(1, 2 * BATCH + 1))
+
+
+def count_engines(program):
+    return sum("edgewise.node.processes.engine" in command_of(pid) for pid in program.alive())

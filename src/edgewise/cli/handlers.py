@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
             ),
             edge_host=arguments.edge_host,
             edge_processes=arguments.edge_processes,
+            standby=arguments.standby,
             watch=arguments.watch,
             start_ms=parse_time(arguments.start) if arguments.start else None,
             isolation=_read_isolation(arguments),

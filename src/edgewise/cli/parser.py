@@ -99,6 +99,12 @@ def _add_run(commands: Parsers) -> None:
         "events (default: at the first event of the logs, as a stream)",
     )
     parser.add_argument(
+        "--standby",
+        choices=["cold", "warm"],
+        default="warm",
+        help="what a node has ready while it waits for the lease: nothing, or its engine",
+    )
+    parser.add_argument(
         "--watch", action="store_true", help="load the app again when its file changes"
     )
     parser.add_argument(

@@ -39,6 +39,10 @@ from edgewise.wire.view import Event
 MAILBOX_MAX = 1024
 WELCOME_S = 10.0
 ACK_S = 1.0
+# A process that is stopped keeps its connections, and its kernel accepts new ones: only silence
+# tells. With another address to go to it is worth asking often.
+SILENCE_S, SILENCE_ALONE_S = 2.0, 15.0
+OPEN_S = 3.0  # with another address to go to
 
 OnRequest = Callable[[Any], Awaitable[Any]]
 Token = str | Callable[[], str | Awaitable[str]]
@@ -80,8 +84,12 @@ class Client:
         *,
         token: Token = "",
         trust: ssl.SSLContext | None = None,
+        silence_s: float | None = None,
     ) -> None:
         self.urls = urls
+        alone = len(urls) == 1
+        self._silence_s = silence_s or (SILENCE_ALONE_S if alone else SILENCE_S)
+        self._open_s = None if alone else OPEN_S
         self._token = token
         self._trust = trust
         self.transport = kinds[0]
@@ -188,10 +196,14 @@ class Client:
         """One connection from handshake to its end."""
         lane: Transport | None = None
         try:
-            lane = self._lane = await open_transport(kind, url, self._trust)
-            self._conversation.begin(await _said(self._token))
-            await self._send()
+            token = await _said(self._token)
+            async with asyncio.timeout(self._open_s):
+                lane = self._lane = await open_transport(kind, url, self._trust)
+                self._conversation.begin(token)
+                await self._send()
             return await self._receive(lane)
+        except TimeoutError:
+            return Ended(ProtocolCode.LOST, "no connection in time")
         except TransportLost as error:
             return Ended(ProtocolCode.LOST, str(error))
         except ProtocolError as error:
@@ -204,13 +216,9 @@ class Client:
     async def _receive(self, lane: Transport) -> Ended:
         acked_s = time.monotonic()
         while True:
-            patience_s = None if self.opened.is_set() else WELCOME_S
-            try:
-                frames = await asyncio.wait_for(lane.receive(), patience_s)
-            except TimeoutError:
-                return Ended(ProtocolCode.LOST, "no welcome in time")
-            if frames is None:
-                return Ended(ProtocolCode.LOST, "the connection ended")
+            frames = await self._next_frames(lane)
+            if isinstance(frames, Ended):
+                return frames
             for data in frames:
                 for outcome in self._conversation.receive(data, time.time_ns() // 1000):
                     if isinstance(outcome, Ended):
@@ -224,6 +232,32 @@ class Client:
                 acked_s = time.monotonic()
                 self._conversation.ack()
             await self._send()
+
+    async def _next_frames(self, lane: Transport) -> list[bytes] | Ended:
+        """What comes next; an edge that is silent is asked once for a sign of life."""
+        is_open = self.opened.is_set()
+        patience_s = self._silence_s if is_open else self._open_s or WELCOME_S
+        for last in (not is_open, True):
+            try:
+                async with asyncio.timeout(patience_s):
+                    frames = await lane.receive()
+                return (
+                    Ended(ProtocolCode.LOST, "the connection ended") if frames is None else frames
+                )
+            except TimeoutError:
+                if last or not await self._ask_for_life(patience_s):
+                    break
+        return Ended(ProtocolCode.LOST, "no sign of life" if is_open else "no welcome in time")
+
+    async def _ask_for_life(self, patience_s: float) -> bool:
+        """Whether the question was sent; over HTTP that takes an answer."""
+        self._conversation.ping(time.time_ns() // 1000)
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._send()
+        except TimeoutError:
+            return False
+        return True
 
     async def _take(self, outcome: Outcome) -> None:
         if isinstance(outcome, Delivery):
@@ -322,14 +356,17 @@ def connect(
     updates_per_s: int = 0,
     transports: tuple[str, ...] = TRANSPORTS,
     ca: str | Path | None = None,
+    silence_s: float | None = None,
 ) -> Client:
     """`url` is the edge's WebSocket address, such as ws://127.0.0.1:8008/ws.
 
     Several addresses are edges on one log: when one goes, the next is tried. Transports are tried
     in order when one does not get through. `token` may be a function that answers one, also an
-    async one: it is asked on every connect. `ca` is a file with certificates to trust.
+    async one: it is asked on every connect. `ca` is a file with certificates to trust. An edge
+    that sends nothing for `silence_s` is asked for a sign of life, and left after as long again;
+    2 s where there are several addresses, else 15 s.
     """
     urls = (url,) if isinstance(url, str) else tuple(url)
     hello = HelloOptions("", client, bytes_per_s, updates_per_s)
     trust = ssl.create_default_context(cafile=ca) if ca else None
-    return Client(urls, hello, tuple(transports), token=token, trust=trust)
+    return Client(urls, hello, tuple(transports), token=token, trust=trust, silence_s=silence_s)

@@ -163,6 +163,11 @@ class Conversation:
     def refuse(self, request: int, code: ProtocolCode, reason: str) -> None:
         self._grammar.send(frames.Error(request, code, reason))
 
+    def ping(self, now_us: int) -> None:
+        """Ask the server for a sign of life."""
+        if self.open:
+            self._grammar.send(frames.Ping(now_us))
+
     def ack(self) -> None:
         """Tell the server how far we are, so that it can measure age."""
         if self.open and self.view.updates > self._acked:

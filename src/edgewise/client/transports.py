@@ -27,6 +27,7 @@ from edgewise.wire.codes import ProtocolCode
 
 HEAD_BYTES_MAX = 64 * 1024
 CONNECT_S = 10.0
+CLOSE_S = 1.0  # a peer that is stopped never answers
 POLL_S = 60.0
 TRANSPORTS = ("websocket", "sse", "poll")
 
@@ -61,6 +62,7 @@ class WebSocketTransport:
                 max_size=FRAME_BYTES_MAX,
                 open_timeout=CONNECT_S,
                 ping_interval=None,
+                close_timeout=CLOSE_S,
             )
         except (OSError, TimeoutError, WebSocketException) as error:
             raise TransportLost(str(error) or type(error).__name__) from error

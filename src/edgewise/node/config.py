@@ -28,6 +28,7 @@ from edgewise.node.isolation.isolated_pool import CallLimits
 from edgewise.node.upkeep.archiver import ArchiveConfig
 
 PROCESSES_MAX = 64  # of the edge on one port
+COLD, WARM = STANDBYS = ("cold", "warm")
 
 
 class WallClock:
@@ -43,6 +44,7 @@ class NodeConfig:
     http_port: int = 8006
     edge_port: int = 8008
     engine: str = "spark"
+    standby: str = WARM  # a warm standby has its engine started, a cold one starts it on the win
     master: str = "local[*]"
     spark_settings: tuple[str, ...] = ()  # `--conf` options: KEY=VALUE
     packages: tuple[str, ...] = ()  # `--packages` options, for Spark's JVMs

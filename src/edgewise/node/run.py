@@ -1,7 +1,8 @@
 """Run a node: stand by, become active, and stop cleanly (`edgewise run`, `edgewise demo`).
 
-A second node on the same data directory stands by and takes over when the first one ends. The
-election of `ha` gives the orders, one at a time; `serve` carries them out.
+A second node on the same logs stands by and takes over when the first one ends. The election of
+`ha` gives the orders, one at a time; `serve` carries them out. A warm standby has its engine
+started, and on Spark its JVM; a cold one starts it after the win and needs no memory before.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from edgewise.log.locations import open_lease
 from edgewise.node.app.load import load as load_app
 from edgewise.node.app.sources_sinks import SourcesAndSinks
 from edgewise.node.commands.demo_data import DemoDataConfig
-from edgewise.node.config import NodeConfig
+from edgewise.node.config import WARM, NodeConfig
 from edgewise.node.data_dir import DataDirectory
 from edgewise.node.log_locations import LogLocations
 from edgewise.node.pages import DEMO, add_page
 from edgewise.node.processes.children import Child
-from edgewise.node.serve import ActiveNode
+from edgewise.node.processes.engine_supervisor import prepare_engine
+from edgewise.node.serve import ActiveNode, bound_logs
 from edgewise.node.terminal import Terminal
 from edgewise.spark.masters import Master, parse_settings
 
@@ -70,6 +72,7 @@ class Node:
         )
         self._when_active = when_active
         self._active: ActiveNode | None = None
+        self._prepared: Child | None = None  # the engine of a warm standby
         self._stop = asyncio.Event()
         self._failure: EdgewiseError | None = None
         self._reloading = asyncio.Lock()
@@ -133,6 +136,8 @@ class Node:
                 self.terminal.say("app", f"not changed, the old version keeps running: {error}")
                 return
             self.loaded = loaded
+            if self._prepared is not None:
+                await self._prepare_engine()
             self.terminal.say("app", f"{self.config.app} loaded again")
 
     async def _watch_file(self) -> None:
@@ -159,10 +164,16 @@ class Node:
 
     async def _carry_out(self, order: RoleOrder) -> None:
         match order:
-            case RoleOrder.BOOT | RoleOrder.SYNC:
-                pass  # the app was loaded and checked before; a cold standby prepares nothing
+            case RoleOrder.BOOT:
+                pass  # the app was loaded and checked before
+            case RoleOrder.SYNC:
+                if self.config.standby == WARM:
+                    await self._prepare_engine()
             case RoleOrder.SWITCH:
-                self._active = ActiveNode(self.config, self.loaded, self.terminal, self._stop_with)
+                prepared, self._prepared = self._prepared, None
+                self._active = ActiveNode(
+                    self.config, self.loaded, self.terminal, self._stop_with, prepared
+                )
                 self._active.role_status = lambda: self._standby.status
                 await self._active.open_logs()
             case RoleOrder.ACTIVATE:
@@ -177,7 +188,19 @@ class Node:
             case RoleOrder.STOP:
                 await self._close()
 
+    async def _prepare_engine(self) -> None:
+        """Not waited for: a node that is alone takes the lease at once."""
+        await self._stop_prepared()
+        config = bound_logs(self.config, self._data_dir, self.loaded)
+        self._prepared = await prepare_engine(config, self._data_dir.engine_log)
+
+    async def _stop_prepared(self) -> None:
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            await prepared.stop()
+
     async def _close(self) -> None:
+        await self._stop_prepared()
         active, self._active = self._active, None
         if active is not None:
             self.terminal.say("node", "stopping")

@@ -43,6 +43,7 @@ from edgewise.node.app.sources_sinks import SourcesAndSinks, check_live_change
 from edgewise.node.config import NodeConfig, WallClock
 from edgewise.node.data_dir import DataDirectory, describe_retention
 from edgewise.node.log_locations import LogLocations
+from edgewise.node.processes.children import Child
 from edgewise.node.processes.edge_pool import EdgePool, require_free_port
 from edgewise.node.processes.engine_supervisor import EngineSupervisor
 from edgewise.node.terminal import Terminal
@@ -69,8 +70,11 @@ class ActiveNode:
         loaded: LoadedApp,
         terminal: Terminal,
         stop: Callable[[EdgewiseError], None] = lambda _error: None,
+        prepared: Child | None = None,
     ) -> None:
-        """`stop` ends the node, after an error that no retry can help."""
+        """`stop` ends the node, after an error that no retry can help; `prepared` is the engine
+        that it started as a standby.
+        """
         config.validate()
         self.app = loaded.app
         self.declared = SourcesAndSinks.parse(loaded.app, loaded.merges)
@@ -80,8 +84,7 @@ class ActiveNode:
         )
         if line := self.data_dir.make_private():
             terminal.say("data", line)
-        log = self.data_dir.bound_retention(loaded.app, config.log, config.retain_disk_share)
-        self.config = config = replace(config, log=log)
+        self.config = config = bound_logs(config, self.data_dir, loaded)
         self.writers: dict[str, LogWriter] = {}
         self.role_status: Callable[[], RoleStatus] = _unknown_status  # `run` sets it
         self.ingest: IngestServer | None = None
@@ -95,6 +98,7 @@ class ActiveNode:
             terminal,
             partial(self._publish_now, "$sys/engine"),
             stop,
+            prepared=prepared,
         )
         self.health = HealthMonitor(self._examine_parts)
         self._disk = measure_disk(config.data)
@@ -372,6 +376,12 @@ class ActiveNode:
                     await asyncio.to_thread(writer.retain, now_ms)
             if self.config.archive.wanted:
                 await asyncio.to_thread(self.archiver.run, now_ms)
+
+
+def bound_logs(config: NodeConfig, data_dir: DataDirectory, loaded: LoadedApp) -> NodeConfig:
+    """The config with the share of the disk that each log may take."""
+    log = data_dir.bound_retention(loaded.app, config.log, config.retain_disk_share)
+    return replace(config, log=log)
 
 
 def _unknown_status() -> RoleStatus:

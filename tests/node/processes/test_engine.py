@@ -1,8 +1,11 @@
 """The engine as a process: it says what it does, and ends with its parent."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.support.node_process import SOURCE
@@ -14,7 +17,7 @@ from edgewise.node.processes.children import encode_config
 from edgewise.node.processes.engine import extract_reason
 
 
-def start(tmp_path, text):
+def start(tmp_path, text, *, begin=True):
     (tmp_path / "app.siddhi").write_text(text)
     config = NodeConfig(tmp_path / "app.siddhi", tmp_path / "data", engine="embedded")
     engine = subprocess.Popen(
@@ -23,7 +26,7 @@ def start(tmp_path, text):
         stdout=subprocess.PIPE,
         env={"PYTHONPATH": SOURCE, "PATH": "/usr/bin:/bin"},
     )
-    engine.stdin.write(encode_config(config))
+    engine.stdin.write(encode_config(config) + (b"start\n" if begin else b""))
     engine.stdin.flush()
     return engine
 
@@ -34,6 +37,35 @@ def test_it_ends_when_its_parent_is_gone(tmp_path):
     assert json.loads(engine.stdout.readline())["ready"]
     engine.communicate(timeout=60)  # closes its stdin
     assert engine.returncode == 1
+
+
+def test_a_prepared_engine_touches_no_log_before_it_is_told_to_start(tmp_path):
+    SegmentWriter.open(tmp_path / "data/log/S", Schema.of("S", k="string")).close()
+    app = "define stream S (k string); from S select k insert into O;"
+    engine = start(tmp_path, app, begin=False)
+    SegmentWriter.open(tmp_path / "data/log/O", Schema.of("O", k="string")).close()
+    engine.stdin.write(b"start\n")
+    engine.stdin.flush()
+    assert json.loads(engine.stdout.readline())["ready"]
+    engine.communicate(timeout=60)
+
+
+def test_a_prepared_engine_ends_when_it_is_asked_to(tmp_path):
+    engine = start(
+        tmp_path, "define stream S (k string); from S select k insert into O;", begin=False
+    )
+    while not is_ready_to_wait(engine.pid):
+        pass
+    engine.terminate()
+    assert engine.wait(60) == 0
+    engine.communicate()
+
+
+def is_ready_to_wait(pid):
+    """Has it installed its handler of SIGTERM?"""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16)
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 def test_an_app_that_cannot_run_is_told_and_the_code_is_two(tmp_path):

@@ -48,7 +48,12 @@ class FailingEngine:
     def __init__(self, *_):
         pass
 
+    ended = False
+
     async def start(self):
+        pass
+
+    async def send_start(self):
         pass
 
     async def receive(self, handle):
@@ -85,6 +90,26 @@ class WrongCheckpoint(FailingEngine):
     async def receive(self, handle):
         handle({"failed": "written by --engine spark"})
         return PERMANENT_ERROR
+
+
+def test_the_engine_that_a_standby_prepared_is_used(tmp_path, monkeypatch):
+    made = []
+
+    class OtherEngine(WrongCheckpoint):
+        def __init__(self, *_):
+            made.append(self)
+
+    monkeypatch.setattr(engine_supervisor, "Child", OtherEngine)
+    config = NodeConfig(app=tmp_path / "app.siddhi", data=tmp_path)
+    log = tmp_path / "log"
+    for ended in (False, True):
+        prepared = WrongCheckpoint()
+        prepared.ended = ended
+        supervisor = EngineSupervisor(
+            config, log, Terminal(io.StringIO()), lambda _value: None, prepared=prepared
+        )
+        asyncio.run(asyncio.wait_for(supervisor.run(), 20))
+        assert len(made) == ended, "one that has ended is started anew"
 
 
 def test_a_permanent_error_stops_the_node_and_is_not_retried(tmp_path, monkeypatch):

@@ -3,7 +3,8 @@
 A child runs one Python module in a process group of its own, so that stopping it also stops what
 it started, such as Spark's JVM. Its config is one frozen dataclass, written as a line of JSON to
 its stdin: nothing is encoded as options and parsed again, and nothing shows in `ps`. stdin stays
-open as long as the parent lives; its end tells the child to exit.
+open as long as the parent lives; its end tells the child to exit. A second line, `start`, is for
+children that are started before they are needed: the engine of a warm standby.
 
 Parent: `Child`. Child: `read_config`, then `exit_with_parent`, then `send_message`.
 Used by `serve` (engine), `edge_pool` (edge workers) and `run` (demo data).
@@ -38,16 +39,21 @@ Config = TypeVar("Config")
 class Child:
     """A Python module as a process. `config` is a dataclass that `read_config` reads there."""
 
-    def __init__(self, module: str, config: Any, stderr: Path | None = None) -> None:
-        """`stderr` is a file, emptied at each start; None: the terminal of the parent."""
+    def __init__(
+        self, module: str, config: Any, stderr: Path | None = None, *, append: bool = False
+    ) -> None:
+        """`stderr` is a file, emptied at each start unless `append`, because another process may
+        write to it; None: the terminal of the parent.
+        """
         self._command = [sys.executable, "-m", module]
         self._config = encode_config(config)
         self._stderr = stderr
+        self._mode = "ab" if append else "wb"
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         with ExitStack() as stack:
-            stderr = stack.enter_context(self._stderr.open("wb")) if self._stderr else None
+            stderr = stack.enter_context(self._stderr.open(self._mode)) if self._stderr else None
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
@@ -60,6 +66,18 @@ class Child:
         self._process.stdin.write(self._config)
         with suppress(ConnectionError):  # it ended already: its exit code says why
             await self._process.stdin.drain()
+
+    @property
+    def ended(self) -> bool:
+        return self._process is None or self._process.returncode is not None
+
+    async def send_start(self) -> None:
+        """Tell it to begin; see `exit_with_parent`."""
+        process = self._running()
+        assert process.stdin is not None
+        with suppress(ConnectionError):  # it ended already: its exit code says why
+            process.stdin.write(b"start\n")
+            await process.stdin.drain()
 
     async def receive(self, handle: Callable[[dict[str, Any]], None]) -> int:
         """Handle its messages until it ends; returns its exit code."""
@@ -101,7 +119,9 @@ def encode_config(config: Any) -> bytes:
 
 def read_config(kind: type[Config]) -> Config:
     """In a child: the config that the parent sent. SetupError where it is none of `kind`."""
-    line = sys.stdin.buffer.readline(LINE_BYTES_MAX)
+    # Unbuffered: the line after it is for `exit_with_parent`.
+    stdin: Any = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    line = stdin.readline(LINE_BYTES_MAX)
     try:
         return msgspec.json.decode(line, type=kind, dec_hook=_decode_path)
     except msgspec.MsgspecError as error:
@@ -123,18 +143,22 @@ def _decode_path(kind: type[Any], value: Any) -> Any:
     raise NotImplementedError(f"a config has no values of {kind.__name__}")
 
 
-def exit_with_parent() -> None:
-    """In a child: exit when stdin ends, which it does however the parent ended."""
+def exit_with_parent() -> threading.Event:
+    """In a child: exit when stdin ends, which it does however the parent ended. The event is set
+    when the parent says `start`.
+    """
+    started = threading.Event()
 
     def wait() -> None:
         # Not through sys.stdin: a thread that waits there holds its lock, and Python aborts at
         # the end of a program that closes stdin.
         while os.read(stdin, LINE_BYTES_MAX):
-            pass
+            started.set()
         os._exit(1)
 
     stdin = sys.stdin.fileno()
     threading.Thread(target=wait, daemon=True).start()
+    return started
 
 
 def send_message(**message: Any) -> None:

@@ -4,6 +4,10 @@ A process of its own, so that a query that takes all of a processor or memory do
 and the edge. It ends on SIGTERM and when its parent has ended (stdin closes). Each line on stdout
 is a JSON object for `engine_supervisor`: {"step": text}, {"progress": {...}}, {"ready": true} or
 {"failed": text}.
+
+It is started in two steps. First it prepares what needs no lease: it loads the app, and on Spark
+it starts the JVM and warms it up. When its parent says `start`, it opens logs and state and
+computes. A warm standby keeps an engine that has done the first step.
 """
 
 from __future__ import annotations
@@ -15,9 +19,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from edgewise.engines.batch.inputs import InputLogs
 from edgewise.engines.batch.outputs import FAULTS
@@ -52,6 +57,9 @@ from edgewise.node.processes.engine_start import EngineStart, plan_start
 from edgewise.plan.nodes import App
 from edgewise.spark.masters import Master, parse_settings
 
+if TYPE_CHECKING:
+    from edgewise.spark.choose import SparkConfig
+
 IDLE_WAIT_S = 0.2
 PROGRESS_EVERY_S = 1.0
 STATE_EVERY_S = 15.0  # the size of state is a listing of files, maybe of a remote store
@@ -70,20 +78,23 @@ def main() -> int:
     permanent = False
     try:
         config = read_config(NodeConfig)
-        exit_with_parent()
+        started = exit_with_parent()
         app = load(config.app, config.functions).app
         if config.isolation is not None and (count := isolate_functions(app, config.isolation)):
             send_message(step=f"{count} functions of the app run isolated")
+        data_dir = DataDirectory(config.data, LogLocations.parse(config.log_locations, app))
+        with name_missing_extra():
+            run = _prepare(app, data_dir, config, started)
+        while not started.wait(IDLE_WAIT_S):
+            if stopping.is_set():
+                os._exit(0)  # the JVM takes seconds for an orderly end
         with ExitStack() as stack:
-            data_dir = DataDirectory(config.data, LogLocations.parse(config.log_locations, app))
             permanent = True  # what fails here fails again in the same way
             require_own_checkpoint(data_dir.checkpoint(app.name), config.engine)
             permanent = False
             writers = _open_outputs(app, data_dir, config.log, stack)
             threading.Thread(target=_retain, args=(writers,), daemon=True).start()
-            run = _run_spark if config.engine == "spark" else _run_embedded
-            with name_missing_extra():
-                run(app, data_dir, config, writers, stopping)
+            run(app, data_dir, config, writers, stopping)
     except EdgewiseError as error:
         send_message(failed=str(error))
         permanent = permanent or isinstance(error, RecoveryError | Unreachable)
@@ -92,6 +103,33 @@ def main() -> int:
         send_message(failed=f"{type(error).__name__}: {error}")
         raise
     return 0
+
+
+RunEngine = Callable[[App, DataDirectory, NodeConfig, dict[str, LogWriter], threading.Event], None]
+
+
+def _prepare(
+    app: App, data_dir: DataDirectory, node: NodeConfig, started: threading.Event
+) -> RunEngine:
+    """Do what needs no lease; returns what runs the engine then."""
+    if node.engine != "spark":
+        return _run_embedded
+    from edgewise.spark.session import start_session
+    from edgewise.spark.warmup import warm_up
+
+    send_message(step="starting the JVM (a few seconds)")
+    settings = parse_settings(node.spark_settings, node.packages)
+    spark = start_session(node.master, scratch=data_dir.scratch, settings=settings)
+    send_message(step=f"Spark {spark.version} is up on {node.master}")
+    if spark.sparkContext.uiWebUrl:
+        send_message(step=f"Spark's page: {spark.sparkContext.uiWebUrl}")
+    # After a restart the events that wait are the warm-up, on a cluster the look for reach; a
+    # standby has the time for one.
+    new = not started.is_set() or not data_dir.checkpoint(app.name).exists()
+    if new and not Master.parse(node.master).elsewhere:
+        send_message(step="warming up")
+        warm_up(spark, app, _spark_config(node), data_dir.scratch)
+    return partial(_run_spark, spark=spark)
 
 
 def extract_reason(message: str) -> str:
@@ -210,37 +248,9 @@ def _run_embedded(
         engine.close()
 
 
-def _start_spark(app: App, data_dir: DataDirectory, node: NodeConfig) -> Any:
-    """The session, once executors were seen to reach what their tasks will need."""
-    from edgewise.spark.checkpoint import Checkpoint
-    from edgewise.spark.reach import list_needs, require_reach
-    from edgewise.spark.session import start_session
-
-    settings = parse_settings(node.spark_settings, node.packages)
-    spark = start_session(node.master, scratch=data_dir.scratch, settings=settings)
-    send_message(step=f"Spark {spark.version} is up on {node.master}")
-    if spark.sparkContext.uiWebUrl:
-        send_message(step=f"Spark's page: {spark.sparkContext.uiWebUrl}")
-    saved = Checkpoint(data_dir.checkpoint(app.name).absolute(), anchor_location(node.state))
-    logs = {s.name: anchor_location(data_dir.log_location(s.name)) for s in app.inputs}
-    require_reach(spark, Master.parse(node.master), list_needs(logs, saved.state, saved.staging))
-    return spark
-
-
-def _run_spark(
-    app: App,
-    data_dir: DataDirectory,
-    node: NodeConfig,
-    writers: dict[str, LogWriter],
-    stopping: threading.Event,
-) -> None:
-    send_message(step="starting the JVM (a few seconds)")
-    from edgewise.spark.checkpoint import Checkpoint
+def _spark_config(node: NodeConfig) -> SparkConfig:
     from edgewise.spark.choose import SparkConfig
-    from edgewise.spark.execution import SparkEngine
-    from edgewise.spark.warmup import warm_up
 
-    spark = _start_spark(app, data_dir, node)
     config = SparkConfig(
         partitions=node.partitions,
         rows_max=node.rows_max,
@@ -250,15 +260,38 @@ def _run_spark(
     )
     if node.small_batch_rows is not None:
         config = dataclasses.replace(config, small_batch_rows=node.small_batch_rows)
+    return config
+
+
+def _require_reach(spark: Any, app: App, data_dir: DataDirectory, node: NodeConfig) -> None:
+    """Executors must reach what their tasks will need."""
+    from edgewise.spark.checkpoint import Checkpoint
+    from edgewise.spark.reach import list_needs, require_reach
+
+    saved = Checkpoint(data_dir.checkpoint(app.name).absolute(), anchor_location(node.state))
+    logs = {s.name: anchor_location(data_dir.log_location(s.name)) for s in app.inputs}
+    require_reach(spark, Master.parse(node.master), list_needs(logs, saved.state, saved.staging))
+
+
+def _run_spark(
+    app: App,
+    data_dir: DataDirectory,
+    node: NodeConfig,
+    writers: dict[str, LogWriter],
+    stopping: threading.Event,
+    *,
+    spark: Any,
+) -> None:
+    from edgewise.spark.checkpoint import Checkpoint
+    from edgewise.spark.execution import SparkEngine
+
+    _require_reach(spark, app, data_dir, node)
+    config = _spark_config(node)
     checkpoint = data_dir.checkpoint(app.name)
     saved = Checkpoint(checkpoint, config.state)
     start_plan = _plan_start(app, data_dir, saved.read_committed_offsets())
     if start_plan.why:
         saved.remove()
-    if not checkpoint.exists() and not Master.parse(node.master).elsewhere:
-        # After a restart the waiting events are the warm-up, on a cluster the look for reach.
-        send_message(step="warming up")
-        warm_up(spark, app, config, data_dir.scratch)
     send_message(step="starting the query")
     job = SparkEngine.open(
         spark,

@@ -88,6 +88,15 @@ def _describe(progress: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+async def prepare_engine(config: NodeConfig, log_file: Path) -> Child:
+    """Start an engine that waits for `start`: a standby that takes over need not wait for its
+    imports and, on Spark, for a JVM. The file of the log may be that of the active node.
+    """
+    child = Child(ENGINE_MODULE, config, log_file, append=True)
+    await child.start()
+    return child
+
+
 class EngineSupervisor:
     """Runs one engine process at a time. Methods belong to the event loop.
 
@@ -102,13 +111,16 @@ class EngineSupervisor:
         terminal: Terminal,
         publish: Callable[[dict[str, Any]], None],
         stop: Callable[[EdgewiseError], None] = lambda _error: None,
+        *,
+        prepared: Child | None = None,
     ) -> None:
+        """`prepared` is an engine that a standby has started (`prepare_engine`)."""
         self._config = config
         self._log_file = log_file
         self._terminal = terminal
         self._publish = publish
         self._stop_node = stop
-        self._child: Child | None = None
+        self._child: Child | None = prepared
         self._restart_asked = False
         self._closed = False
         self.status = EngineStatus()
@@ -119,8 +131,10 @@ class EngineSupervisor:
         failures = 0
         while not self._closed:
             started_s = time.monotonic()
-            self._child = Child(ENGINE_MODULE, self._config, self._log_file)
-            await self._child.start()
+            if self._child is None or self._child.ended:
+                self._child = Child(ENGINE_MODULE, self._config, self._log_file)
+                await self._child.start()
+            await self._child.send_start()
             code = await self._child.receive(self._handle)
             self.status.running = False
             await self._child.stop()
