@@ -128,7 +128,7 @@ def test_a_type_that_only_siddhi_has_is_known_with_what_to_use_instead(kind):
 
 def test_no_type_is_both_connected_and_not():
     both = {*SOURCES, *SINKS, "http", "topic"} & set(list_unconnected())
-    assert both == {"email"}  # a sink, not a source
+    assert both == {"email", "cdc"}  # a sink and no source; only polled
 
 
 def test_the_page_lists_the_options_of_every_type(generated_block):

@@ -64,7 +64,7 @@ def test_indexes_may_have_several_columns_and_options():
     [
         ((("type", "rdmbs"),), "did you mean 'rdbms'"),
         ((("type", "rdbms"), ("jdbc.ulr", "x")), "did you mean 'jdbc.url'"),
-        ((("type", "rdbms"), ("jdbc.url", "http://x")), "is unknown"),
+        ((("type", "rdbms"), ("jdbc.url", "jdbc:x://x")), "is unknown"),
     ],
 )
 def test_slips_are_errors_with_the_fix(pairs, message):

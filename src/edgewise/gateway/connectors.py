@@ -133,7 +133,7 @@ HTTP_GUARANTEES = (Guarantee.AT_LEAST_ONCE, Guarantee.EFFECTIVELY_ONCE)
 def check_source(spec: SourceSpec) -> SourceSpec:
     """The spec under our names with all defaults filled in; BadSpec where it cannot work."""
     kind = SOURCE_ALIASES.get(spec.type, spec.type)
-    if why := _explain_unconnected(kind, SOURCES, SOURCES_GROUP):
+    if why := _explain_unconnected(kind, SOURCES, SOURCES_GROUP, spec.options):
         return replace(spec, unconnected=f"there is no source of type '{spec.type}': {why}")
     table = SIDDHI_SOURCES.get(kind, {})
     options, notes = translate_options(spec.options, table, SOURCE_OPTIONS)
@@ -173,7 +173,7 @@ def _check_own_source(spec: SourceSpec, table: SiddhiOptions) -> SourceSpec:
 def check_sink(spec: SinkSpec) -> SinkSpec:
     """As `check_source`."""
     kind = SINK_ALIASES.get(spec.type, spec.type)
-    if why := _explain_unconnected(kind, SINKS, SINKS_GROUP):
+    if why := _explain_unconnected(kind, SINKS, SINKS_GROUP, spec.options):
         return replace(spec, unconnected=f"there is no sink of type '{spec.type}': {why}")
     table = SIDDHI_SINKS.get(kind, {})
     given, notes = translate_options(spec.options, table, SINK_OPTIONS)
@@ -186,9 +186,12 @@ def check_sink(spec: SinkSpec) -> SinkSpec:
     return replace(spec, type=kind, options=options, notes=(*spec.notes, *notes))
 
 
-def _explain_unconnected(kind: str, ours: Mapping[str, ConnectorType], group: str) -> str:
+def _explain_unconnected(
+    kind: str, ours: Mapping[str, ConnectorType], group: str, options: Mapping[str, str]
+) -> str:
     """What to use instead of a type that only Siddhi has; '' where a connector is installed."""
-    why = "" if kind in ours else explain_unconnected(kind)
+    listens = kind == "cdc" and options.get("mode", "listening").lower() == "listening"
+    why = explain_unconnected(kind) if listens or kind not in ours else ""
     if why:
         from importlib.metadata import entry_points
 

@@ -16,10 +16,12 @@ from edgewise.gateway.connector_checks import (
     ConnectorType,
     Options,
     check_all,
+    check_choices,
     check_not_empty,
     check_url,
 )
 from edgewise.gateway.spec import BadSpec, Option
+from edgewise.stores.spec import BadStore, convert_jdbc
 
 HTTP_ROWS_MAX = 500  # in one request of the HTTP sink
 LINES = ("json", "csv", "text", "xml", "keyvalue")  # mappings whose payloads are text
@@ -73,7 +75,41 @@ def _check_email(options: Mapping[str, str]) -> None:
         raise BadSpec("an e-mail needs a receiver: to='...'", "to")
 
 
+def _check_polling(options: Mapping[str, str]) -> None:
+    try:
+        url, _ = convert_jdbc(options["url"])
+    except BadStore as error:
+        raise BadSpec(f"url: {error}", "url") from None
+    if not url:
+        raise BadSpec(f"url='{options['url']}': H2 is a library of Java, not a server", "url")
+    if not re.fullmatch(r"\d+(\.\d+)?", options["polling.interval"]):
+        raise BadSpec(
+            f"polling.interval='{options['polling.interval']}' must be seconds", "polling.interval"
+        )
+
+
 SIDDHI_SOURCE_TYPES: Mapping[str, ConnectorType] = {
+    "cdc": ConnectorType(
+        "edgewise.gateway.cdc:CdcSource",
+        {
+            "url": Option("jdbc:postgresql://host/db, or as SQLAlchemy has it", None),
+            "username": Option("of the database"),
+            "password": Option("of the database"),
+            "table.name": Option("whose new rows are events", None),
+            "polling.column": Option("grows with each row: a whole number or a timestamp", None),
+            "polling.interval": Option("seconds between two looks", "1"),
+            "mode": Option("'polling'; for 'listening' let Debezium write to Kafka", "polling"),
+        },
+        (ONCE, LEAST),
+        check_all(
+            _check_polling,
+            check_choices({"mode": ("polling",)}),
+            check_not_empty("table.name", "table"),
+            check_not_empty("polling.column", "column"),
+        ),
+        ("json", "keyvalue"),
+        default_map="keyvalue",
+    ),
     "http-call-response": ConnectorType(
         "edgewise.gateway.http_call:HttpCallSource",
         {

@@ -253,6 +253,19 @@ _JMS: SiddhiOptions = {
         "transport.jms.subscriptiondurable", "transport.jms.durablesubscribername",
     ),
 }  # fmt: skip
+_CDC: SiddhiOptions = {
+    "operation": ignore_option("new values of polling.column are seen", "insert"),
+    **_ignore_all("the driver is chosen by the address", "jdbc.driver.name"),
+    **_ignore_all(_POOL, "pool.properties", "jndi.resource", "datasource.name"),
+    **_ignore_all(
+        "rows are read in the order of polling.column", "wait.on.missed.record",
+        "missed.record.waiting.timeout", "cron.expression",
+    ),
+    **_ignore_all(
+        "of mode='listening'", "connector.properties", "database.server.id",
+        "database.server.name", "plugin.name",
+    ),
+}  # fmt: skip
 _ON_ERROR = ignore_option("rows that cannot be delivered wait and are sent again", "wait")
 
 SIDDHI_SOURCES: Mapping[str, SiddhiOptions] = {
@@ -262,6 +275,7 @@ SIDDHI_SOURCES: Mapping[str, SiddhiOptions] = {
     "mqtt": _MQTT,
     "amqp": _RABBITMQ_SOURCE,
     "amqp1": _JMS,
+    "cdc": _CDC,
     "http-call-response": _HTTP_ANSWER,
 }
 SIDDHI_SINKS: Mapping[str, SiddhiOptions] = {
@@ -283,7 +297,8 @@ SINK_ALIASES: Mapping[str, str] = {**_BROKERS, "http-request": "http-call"}
 _REQUESTS = "requests and answers of one exchange have no connector here"
 _OWN = "there is no connector for it; write one: docs/how-to/extend/source-or-sink-plugin.md"
 _UNCONNECTED: Mapping[str, str] = {
-    "cdc": "let Debezium write the changes to Kafka, and read its topic with type='kafka'",
+    "cdc": "say mode='polling' and polling.column, or let Debezium write the changes to Kafka and "
+    "read its topic with type='kafka'",
     "ibmmq": "a broker that speaks AMQP 1.0 is read and written with type='amqp1'",
     "websocket": "publishers use the node's WebSocket, readers type='topic'",
     "websocket-server": "publishers use the node's WebSocket, readers type='topic'",

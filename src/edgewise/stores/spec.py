@@ -175,9 +175,15 @@ def _suggest(name: str, known: Mapping[str, object]) -> str:
 
 def _find_url(options: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
     """SQLAlchemy's address, '' for a file in the data directory, and what to tell of it."""
-    jdbc = options["jdbc.url"]
-    if options["url"] or not jdbc:
+    if options["url"] or not options["jdbc.url"]:
         return options["url"], []
+    return convert_jdbc(options["jdbc.url"])
+
+
+def convert_jdbc(jdbc: str) -> tuple[str, list[tuple[str, str]]]:
+    """An address of Java as SQLAlchemy has it, '' for H2, and what to tell of it."""
+    if not jdbc.startswith("jdbc:"):
+        return jdbc, []
     if match := _JDBC.match(jdbc):
         return f"{_DRIVERS[match['kind']]}://{match['host']}/{match['db'] or ''}", []
     if match := _SQLSERVER.match(jdbc):
@@ -192,7 +198,7 @@ def _find_url(options: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
     if jdbc.startswith("jdbc:h2:"):
         note = f"jdbc.url='{jdbc}' is a SQLite file in the data directory: H2 is a Java library"
         return "", [("jdbc.url", note)]
-    raise BadStore(f"jdbc.url='{jdbc}' is unknown: say url='...' as SQLAlchemy has it", "jdbc.url")
+    raise BadStore(f"'{jdbc}' is unknown: say url='...' as SQLAlchemy has it", "jdbc.url")
 
 
 def _untested(option: str) -> tuple[str, str]:

@@ -58,6 +58,7 @@ NEEDED_TO_TALK = (
 EVERY_DOOR = """
 @source(type='amqp', url='amqp://h', queue='q', dedup='v')
 @source(type='amqp1', url='amqp://h', address='a', dedup='v')
+@source(type='cdc', mode='polling', url='jdbc:mysql://h/d', table.name='t', polling.column='v')
 @source(type='file', path='/f', @map(type='csv', delimiter=';'))
 @source(type='http', path='/s', @map(type='json', @attributes(v='a.b')))
 @source(type='http-call-response', sink.id='i', @map(type='json', @attributes(v='trp:v')))
