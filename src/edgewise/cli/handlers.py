@@ -230,6 +230,18 @@ def explain(arguments: argparse.Namespace) -> None:
             print("\n".join(locations.explain(app)))
 
 
+def topology(arguments: argparse.Namespace) -> None:
+    from edgewise.node.app.load import load
+    from edgewise.plan.topology import build_topology, encode_topology, format_topology
+
+    app = load(arguments.app, arguments.functions).app
+    components = build_topology(app, arguments.partitions)
+    if arguments.format == "json":
+        print(encode_topology(app.name, components))
+    else:
+        print("\n".join(format_topology(app.name, components)))
+
+
 def fmt(arguments: argparse.Namespace) -> int:
     from edgewise.lang import format_app
 

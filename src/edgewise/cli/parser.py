@@ -45,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
         _add_replay,
         _add_check,
         _add_explain,
+        _add_topology,
         _add_fmt,
         _add_lsp,
         _add_publish,
@@ -182,6 +183,17 @@ def _add_explain(commands: Parsers) -> None:
     add_log_locations(parser)
     add_partitions(parser)
     parser.set_defaults(call=handlers.explain)
+
+
+def _add_topology(commands: Parsers) -> None:
+    summary = "show an app as spouts and bolts with their tasks, as Storm and Heron do"
+    parser = add_command(commands, "topology", summary, "edgewise topology app.siddhi")
+    add_app(parser)
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="form of the topology"
+    )
+    add_partitions(parser)
+    parser.set_defaults(call=handlers.topology)
 
 
 def _add_fmt(commands: Parsers) -> None:
