@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= embedded
 CASES ?= $(addprefix ../shared/conformance/,siddhi_cases.json generated.json functions.json)
 
-.PHONY: install demo test test-integration test-cluster faults check format docs pages bench conformance clean java
+.PHONY: install demo test test-integration test-cluster test-deploy faults check format docs pages bench conformance clean java
 
 install: java $(STAMP)
 
@@ -25,6 +25,10 @@ test-integration: java $(STAMP)
 test-cluster: java $(STAMP)
 	scripts/install-integration
 	$(BIN)/python -m pytest -m slow -s tests/integration/test_cluster.py $(ARGS)
+
+test-deploy: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+	$(BIN)/python -m pytest -m "slow or integration" tests/integration/test_deploy.py $(ARGS)
 
 faults: java $(STAMP)
 	scripts/install-integration
