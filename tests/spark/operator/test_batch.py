@@ -16,12 +16,15 @@ from edgewise.node.commands.replay import replay
 from edgewise.plan.rules.keys import split_into_fragments
 from edgewise.plan.rules.rewrite import rewrite
 from edgewise.spark.operator.batch import run_shards
-from edgewise.spark.operator.stage import TICK, OperatorStage
+from edgewise.spark.operator.stage import START, TICK, OperatorStage
+from edgewise.spark.operator.static_tables import find_streams_read
 
 
 def build_table(stage, events, shards):
-    """Events in order as sorted input of a stage, with a final tick for every shard."""
+    """Events in order as sorted input of a stage; every shard has a start and a final tick."""
     last = max((e.ts for e in events), default=0)
+    read = find_streams_read(stage.app)
+    first = min((e.ts for e in events if e.stream in read), default=last)
     rows = []
     for number, event in enumerate(events):
         if event.kind is EventKind.TICK:
@@ -41,7 +44,8 @@ def build_table(stage, events, shards):
         }
         rows.append(row)
     tick = {"ew_stream": TICK, "ew_ts": last, "ew_o0": len(events)}
-    rows += [tick | {"ew_shard": shard} for shard in range(shards)]
+    start = {"ew_stream": START, "ew_ts": first, "ew_o0": -1}
+    rows += [mark | {"ew_shard": shard} for shard in range(shards) for mark in (start, tick)]
     rows.sort(key=lambda r: (r["ew_shard"], r["ew_ts"], r["ew_o0"]))
     for row in rows:
         row["ew_nulls"] = sum(

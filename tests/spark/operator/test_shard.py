@@ -17,6 +17,11 @@ def build_stage(text=TEXT):
     return OperatorStage(app, split_into_fragments(app)[0], order=1)
 
 
+def build_rows(stage, events):
+    """As rows of one shard, without what begins and ends it."""
+    return decode_nulls(stage, build_table(stage, events, 1)).slice(1, len(events))
+
+
 def rows_of(table, stream):
     found = [r for r in table.to_pylist() if r["ew_stream"] == stream]
     return [[v for k, v in r.items() if k.startswith("o") and v is not None] for r in found]
@@ -24,8 +29,7 @@ def rows_of(table, stream):
 
 def test_state_goes_on_in_another_shard_object():
     stage = build_stage()
-    table = build_table(stage, [Event("S", n, ("a", n)) for n in (1, 2, 3)], 1)
-    table = decode_nulls(stage, table)
+    table = build_rows(stage, [Event("S", n, ("a", n)) for n in (1, 2, 3)])
     first = Shard(stage)
     first.feed(table.slice(0, 2), list)
     entries = first.live.kernel.changed()
@@ -38,15 +42,13 @@ def test_state_goes_on_in_another_shard_object():
 def test_late_rows_are_told_with_their_event():
     stage = build_stage()
     shard = Shard(stage)
-    shard.live.add_late(
-        decode_nulls(stage, build_table(stage, [Event("S", 5, ("a", None))], 1))[:1]
-    )
+    shard.live.add_late(build_rows(stage, [Event("S", 5, ("a", None))]))
     assert rows_of(shard.live.take(), "$late") == [["S", 5, '{"k":"a","v":null}']]
 
 
 def test_nulls_travel_as_bits():
     stage = build_stage()
-    table = decode_nulls(stage, build_table(stage, [Event("S", 1, ("a", None))], 1))
+    table = build_rows(stage, [Event("S", 1, ("a", None))])
     assert table.column("s0_1").to_pylist()[0] is None
     assert table.schema.field("s0_1").type == pa.int32()
 
@@ -57,7 +59,7 @@ def test_rows_set_aside_survive_a_poison_event():
         "define function f[python] return int { return 10 // data[0] }; "
         "from S select k, f(v) as x insert into O;"
     )
-    table = decode_nulls(stage, build_table(stage, [Event("S", n, ("a", n)) for n in (0, 5)], 1))
+    table = build_rows(stage, [Event("S", n, ("a", n)) for n in (0, 5)])
     shard = Shard(stage)
     shard.live.add_late(table.slice(0, 1))
     shard.feed(table.slice(0, 2), list, 9)

@@ -34,10 +34,10 @@ def test_only_numbers_and_bools_need_a_bit_for_null():
     assert list(build_stage().nullable()) == [(0, "s0_1"), (1, "s0_2")]
 
 
-def test_ties_are_broken_by_order_columns_else_by_values():
-    assert [n for n, _ in build_stage(order=1).sort_keys()] == ["ew_ts", "ew_stream", "ew_o0"]
+def test_ties_are_broken_by_order_columns_then_by_values():
+    assert [n for n, _ in build_stage(order=1).sort_keys()][:3] == ["ew_ts", "ew_stream", "ew_o0"]
     assert "s0_3" in [n for n, _ in build_stage().sort_keys()]
 
 
 def test_faults_and_late_rows_are_outputs_of_every_stage():
-    assert [s.name for s in build_stage().outputs] == ["O", "$faults", "$late"]
+    assert [s.name for s in build_stage().outputs] == ["O", "$faults", "$late", "$stats"]

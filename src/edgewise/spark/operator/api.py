@@ -1,4 +1,4 @@
-"""Apply SiddhiQL to DataFrames: `query`, `app`, `siddhi`.
+"""Apply SiddhiQL to DataFrames: `query`, `app`, `siddhi`, `state`.
 
     from edgewise import spark as ew
 
@@ -11,85 +11,62 @@ one order over all keys runs on one shard, and `explain` says so.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from functools import reduce
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from edgewise.errors import SetupError
 from edgewise.lang.compiler import compile_app
-from edgewise.plan.explain import explain_text
+from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App
-from edgewise.plan.rules.keys import split_into_fragments
 from edgewise.plan.rules.rewrite import rewrite
 from edgewise.spark.operator import stage as columns
-from edgewise.spark.operator.batch import build_batch_function
-from edgewise.spark.operator.frames import (
-    InputFrame,
-    add_ticks,
-    build_input,
-    build_output_type,
-    select_output,
-)
+from edgewise.spark.operator.apply import AppState, Inputs, apply_stage, collect_state
+from edgewise.spark.operator.close_time import find_close_ms
+from edgewise.spark.operator.frames import InputFrame, find_span, select_output
+from edgewise.spark.operator.results import Part, Results
 from edgewise.spark.operator.shard_ids import spread_shards
-from edgewise.spark.operator.stage import ATTRIBUTES_MAX, FAULTS, LATE, OperatorStage
+from edgewise.spark.operator.stage import ATTRIBUTES_MAX, OperatorStage
+from edgewise.spark.operator.static_tables import (
+    add_table_streams,
+    name_table_stream,
+    split_with_tables,
+)
 from edgewise.spark.udf_shipping import ship_modules
 
 DEFAULT_SHARDS = 0  # as many as Spark has shuffle partitions
 NO_LATENESS = "0 seconds"
+STREAM_NOTE = (
+    "a stream: a row comes when the watermark has passed its event; real-time mode does not take "
+    "stateful processors in Python"
+)
+STAGE_ORDER = (columns.CLOCK, columns.PHASE, columns.SEQ)  # of rows that go on to a next stage
 
 Names = str | Mapping[str, str]
 OrderNames = tuple[str, ...] | list[str] | Mapping[str, Any]
 
 
-class Results(Mapping[str, DataFrame]):
-    """The results of an app by stream; `tagged` has all of them in one frame, computed once."""
+@dataclass(frozen=True, slots=True)
+class _Options:
+    time: Names
+    lateness: Names
+    order: OrderNames
+    idle: Names
+    shards: int
+    close: bool
 
-    def __init__(self, app: App, parts: list[tuple[OperatorStage, DataFrame]]) -> None:
-        self._app = app
-        self._parts = parts
-
-    def __getitem__(self, stream: str) -> DataFrame:
-        frames = [
-            select_output(stage, tagged, stream)
-            for stage, tagged in self._parts
-            if any(s.name == stream for s in stage.outputs)
-        ]
-        if not frames:
-            known = ", ".join(self) or "none"
-            raise KeyError(f"the app writes no stream '{stream}'; it writes: {known}")
-        return reduce(DataFrame.unionByName, frames)
-
-    def __iter__(self) -> Iterator[str]:
-        names = (s.name for stage, _ in self._parts for s in stage.outputs)
-        return iter(dict.fromkeys(n for n in names if not n.startswith(("$", "!"))))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    @property
-    def faults(self) -> DataFrame:
-        """Events that failed: stream, time in ms, the error, the event as JSON."""
-        return self[FAULTS.name]
-
-    @property
-    def late(self) -> DataFrame:
-        """Events that came behind the watermark: stream, time in ms, the event as JSON."""
-        return self[LATE.name]
-
-    @property
-    def tagged(self) -> DataFrame:
-        """All rows: `stream`, `time`, and a JSON object of the attributes of that stream."""
-        return reduce(DataFrame.unionByName, [_tag(s, frame) for s, frame in self._parts])
-
-    def explain(self) -> str:
-        """Our plan: fragments, keys, state bounds; Spark's is `frame.explain()`."""
-        return explain_text(self._app)
+    def build_input(self, stream: str, frame: DataFrame) -> InputFrame:
+        order = self.order.get(stream, ()) if isinstance(self.order, Mapping) else self.order
+        return InputFrame(
+            frame,
+            _pick_name(self.time, stream),
+            tuple(order),
+            _pick_name(self.lateness, stream) or NO_LATENESS,
+            _pick_name(self.idle, stream),
+        )
 
 
 def query(
@@ -98,15 +75,28 @@ def query(
     time: Names = "",
     lateness: Names = NO_LATENESS,
     order: OrderNames = (),
+    idle: Names = "",
     shards: int = DEFAULT_SHARDS,
+    close: bool = False,
+    initial: AppState | None = None,
     **frames: DataFrame,
 ) -> DataFrame:
     """The rows of an app's only result, as a frame with the attributes of that stream.
 
-    `frames` are the inputs, by name of stream. `time` is the column with the event time, one for
-    all inputs or one for each.
+    `frames` are the inputs, by name of stream or table. `time` is the column with the event time,
+    one for all inputs or one for each; `app` has the other options.
     """
-    found = app(text, time=time, lateness=lateness, order=order, shards=shards, **frames)
+    found = app(
+        text,
+        time=time,
+        lateness=lateness,
+        order=order,
+        idle=idle,
+        shards=shards,
+        close=close,
+        initial=initial,
+        **frames,
+    )
     names = list(found)
     if len(names) != 1:
         listed = ", ".join(names) or "none"
@@ -122,35 +112,28 @@ def app(
     time: Names = "",
     lateness: Names = NO_LATENESS,
     order: OrderNames = (),
+    idle: Names = "",
     shards: int = DEFAULT_SHARDS,
+    close: bool = False,
+    initial: AppState | None = None,
     **frames: DataFrame,
 ) -> Results:
-    """All results of an app, by name of stream."""
-    plan = _compile(text)
-    ship_modules(plan)
-    _check_inputs(plan, frames)
-    inputs = {
-        name: InputFrame(
-            frame,
-            _pick_name(time, name),
-            tuple(order.get(name, ())) if isinstance(order, Mapping) else tuple(order),
-            _pick_name(lateness, name) or NO_LATENESS,
-        )
-        for name, frame in frames.items()
-    }
-    count = max(len(given.order) for given in inputs.values())
-    parts = []
-    for fragment in split_into_fragments(plan):
-        stage = OperatorStage(plan, fragment, count)
-        _check_stage(stage)
-        parts.append((stage, _apply(stage, inputs, shards)))
-    return Results(plan, parts)
+    """All results of an app, by name of stream.
+
+    `lateness` is the delay of the watermark, `order` columns break ties of event time, `idle` is
+    how far a silent stream is behind the clock at most. `close` moves a batch's time on until all
+    that is open has closed. `initial` is what a stream begins with, from `state`.
+    """
+    options = _Options(time, lateness, order, idle, shards, close)
+    plan, tables, inputs = _prepare(text, frames, options)
+    parts, _ = _run(plan, tables, inputs, options, initial=initial)
+    return Results(plan, parts, _list_notes(inputs))
 
 
 def siddhi(
     text: str | Path, *, time: str = "", **options: Any
 ) -> Callable[[DataFrame], DataFrame]:
-    """For `DataFrame.transform`: the frame is the app's only input."""
+    """For `DataFrame.transform`: the frame is the app's only input; tables are options."""
 
     def apply(frame: DataFrame) -> DataFrame:
         names = [s.name for s in _compile(text).inputs]
@@ -162,6 +145,106 @@ def siddhi(
     return apply
 
 
+def state(
+    text: str | Path,
+    *,
+    time: Names = "",
+    order: OrderNames = (),
+    shards: int = DEFAULT_SHARDS,
+    **frames: DataFrame,
+) -> AppState:
+    """What an app holds after a batch over history, for `initial=` of a stream.
+
+    The stream goes on where the history ends: with the same app and the same number of shards.
+    """
+    options = _Options(time, NO_LATENESS, order, "", shards, close=False)
+    plan, tables, inputs = _prepare(text, frames, options)
+    if any(given.frame.isStreaming for given in inputs.values()):
+        raise SetupError("state() reads history: its frames are static, not streams")
+    _, states = _run(plan, tables, inputs, options, keep_state=True)
+    return AppState(states)
+
+
+def _prepare(
+    text: str | Path, frames: Mapping[str, DataFrame], options: _Options
+) -> tuple[App, dict[str, DataFrame], Inputs]:
+    """The plan, the frames that stand for tables, the inputs."""
+    plan = _compile(text)
+    ship_modules(plan)
+    tables = [t.name for t in plan.tables if t.name in frames]
+    _check_frames(plan, frames, tables)
+    inputs = {
+        name: options.build_input(name, frame)
+        for name, frame in frames.items()
+        if name not in tables
+    }
+    streaming = {given.frame.isStreaming for given in inputs.values()}
+    if len(streaming) > 1:
+        raise SetupError("all inputs of an app are streams, or none of them is")
+    if options.close and True in streaming:
+        raise SetupError("close=True is for batches: a stream goes on when its time does")
+    given = {name_table_stream(t): frames[t] for t in tables}
+    return add_table_streams(plan, tables), given, inputs
+
+
+def _run(
+    plan: App,
+    tables: Mapping[str, DataFrame],
+    inputs: Inputs,
+    options: _Options,
+    *,
+    initial: AppState | None = None,
+    keep_state: bool = False,
+) -> tuple[list[Part], dict[str, Part]]:
+    """The rows of each stage, and on demand the state after a batch."""
+    session = next(iter(inputs.values())).frame.sparkSession
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
+    streaming = any(given.frame.isStreaming for given in inputs.values())
+    span = None if streaming else find_span(plan, inputs)
+    known = dict(inputs)
+    parts: list[Part] = []
+    states: dict[str, Part] = {}
+    names = [t for t in (t.name for t in plan.tables) if name_table_stream(t) in tables]
+    fragments = split_with_tables(plan, names)
+    later = {name for fragment in fragments for name in fragment.inputs} - inputs.keys()
+    for fragment in fragments:
+        stage = _build_stage(plan, fragment, known, options, partitions)
+        rows = apply_stage(stage, known, tables, span, initial)
+        parts.append((stage, rows))
+        if keep_state and span is not None and not fragment.stateless:
+            states[fragment.name] = (stage, collect_state(stage, known, tables, span))
+        for stream in later & {s.name for s in stage.outputs}:
+            chained = select_output(stage, rows, stream, columns.TIME, *STAGE_ORDER)
+            known[stream] = InputFrame(chained, columns.TIME, STAGE_ORDER, staged=True)
+    return parts, states
+
+
+def _build_stage(
+    plan: App, fragment: Fragment, known: Inputs, options: _Options, partitions: int
+) -> OperatorStage:
+    if not fragment.inputs:
+        raise SetupError(
+            f"{fragment.name} waits for time alone, which begins with the first event that a "
+            "query reads, and no query reads one: add a query on an input"
+        )
+    count = (options.shards or partitions) if fragment.keyed else 1
+    given = [known[name] for name in fragment.inputs if name in known]
+    stage = OperatorStage(
+        plan,
+        fragment,
+        max(len(g.order) for g in given),
+        find_close_ms(plan) if options.close else 0,
+        tuple(spread_shards(count, partitions)),
+        any(g.staged for g in given),
+    )
+    if sum(1 for _ in stage.nullable()) > ATTRIBUTES_MAX:
+        raise SetupError(
+            f"the inputs of '{fragment.name}' have more than {ATTRIBUTES_MAX} numbers and "
+            "bools; define streams with the attributes that the queries read"
+        )
+    return stage
+
+
 def _compile(text: str | Path) -> App:
     file = str(text) if isinstance(text, Path) else "<query>"
     source = text.read_text() if isinstance(text, Path) else text
@@ -170,83 +253,30 @@ def _compile(text: str | Path) -> App:
     return replace(plan, streams=streams)  # the watermark puts events in order
 
 
-def _check_inputs(plan: App, frames: Mapping[str, DataFrame]) -> None:
-    needed = {s.name for s in plan.inputs}
-    if missing := sorted(needed - frames.keys()):
+def _check_frames(plan: App, frames: Mapping[str, DataFrame], tables: list[str]) -> None:
+    needed = [s.name for s in plan.inputs]
+    missing = [name for name in needed if name not in frames]
+    if missing:
         raise SetupError(f"no frame for the stream {missing[0]}: pass {missing[0]}=frame")
-    if unknown := sorted(frames.keys() - needed):
-        known = ", ".join(sorted(needed))
-        raise SetupError(f"the app reads no stream '{unknown[0]}'; it reads: {known}")
+    known = {*needed, *(t.name for t in plan.tables)}
+    if unknown := sorted(frames.keys() - known):
+        listed = ", ".join(sorted(known))
+        raise SetupError(f"the app reads no stream '{unknown[0]}'; it reads: {listed}")
+    if not needed:
+        raise SetupError("the app reads no stream: on DataFrames its time comes from events")
+    for name in tables:
+        if frames[name].isStreaming:
+            raise SetupError(
+                f"{name} is a table and its frame is a stream: pass a static frame, or define a "
+                "stream and a query that writes the table"
+            )
 
 
-def _check_stage(stage: OperatorStage) -> None:
-    if sum(1 for _ in stage.nullable()) > ATTRIBUTES_MAX:
-        raise SetupError(
-            f"the inputs of '{stage.fragment.name}' have more than {ATTRIBUTES_MAX} numbers and "
-            "bools; define streams with the attributes that the queries read"
-        )
+def _list_notes(inputs: Inputs) -> list[str]:
+    if not any(given.frame.isStreaming for given in inputs.values()):
+        return ["a batch: time ends with the last event of all inputs"]
+    return [STREAM_NOTE]
 
 
 def _pick_name(names: Names, stream: str) -> str:
     return names if isinstance(names, str) else names.get(stream, "")
-
-
-def _apply(stage: OperatorStage, inputs: Mapping[str, InputFrame], shards: int) -> DataFrame:
-    first = inputs[stage.fragment.inputs[0]].frame
-    partitions = int(first.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    count = (shards or partitions) if stage.fragment.keyed or stage.fragment.stateless else 1
-    ids = spread_shards(count, partitions)
-    rows = build_input(stage, inputs, ids)
-    streaming = [inputs[name].frame.isStreaming for name in stage.fragment.inputs]
-    if any(streaming):
-        if not all(streaming):
-            raise SetupError("all inputs of a query are streams, or none of them is")
-        return _apply_to_stream(stage, rows)
-    rows = add_ticks(stage, rows, ids).drop(columns.TIME)
-    keys = [name for name, _ in stage.sort_keys()]
-    sorted_rows = rows.repartition(count, sf.col(columns.SHARD)).sortWithinPartitions(
-        columns.SHARD, *keys
-    )
-    return sorted_rows.select(*stage.input_schema.names).mapInArrow(
-        build_batch_function(stage), build_output_type(stage)
-    )
-
-
-def _apply_to_stream(stage: OperatorStage, rows: DataFrame) -> DataFrame:
-    from edgewise.spark.operator.stream import ShardProcessor
-
-    processor = ShardProcessor(stage, uuid.uuid4().hex)  # noqa: TID251  names this run
-    # Without its time column, so that Spark leaves rows behind the watermark to us.
-    named = rows.select(*stage.input_schema.names)
-    return named.groupBy(columns.SHARD).transformWithStateInPandas(
-        processor,
-        build_output_type(stage),
-        "append",
-        "eventTime",
-        eventTimeColumnName=columns.TIME,
-    )
-
-
-def _tag(stage: OperatorStage, frame: DataFrame) -> DataFrame:
-    rows = sf.coalesce(
-        *(
-            sf.when(
-                sf.col(columns.STREAM) == schema.name,
-                sf.to_json(
-                    sf.struct(
-                        *(
-                            sf.col(f"o{i}_{j}").alias(a.name)
-                            for j, a in enumerate(schema.attributes)
-                        )
-                    ),
-                    {"ignoreNullFields": "false"},
-                ),
-            )
-            for i, schema in enumerate(stage.outputs)
-        )
-    )
-    return frame.select(
-        sf.col(columns.STREAM).alias("stream"),
-        sf.col(columns.TIME).alias("time"),
-        rows.alias("row"),
-    )

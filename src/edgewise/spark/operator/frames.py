@@ -29,8 +29,12 @@ from pyspark.sql.types import (
 
 from edgewise.event.schema import Schema
 from edgewise.event.types import AttrType
+from edgewise.plan.nodes import App
+from edgewise.plan.rules.native_spark import build_prefilter
+from edgewise.spark.native import build_column
 from edgewise.spark.operator import stage as columns
-from edgewise.spark.operator.stage import TICK, OperatorStage
+from edgewise.spark.operator.stage import NEVER, START, TICK, OperatorStage
+from edgewise.spark.operator.static_tables import find_streams_read, is_table_stream
 
 TYPES: dict[AttrType, DataType] = {
     AttrType.STRING: StringType(),
@@ -55,13 +59,17 @@ class InputFrame:
     """A user's frame for one stream: where its event time is, what orders equal times.
 
     `time` is a column of timestamps, or an attribute of type long in milliseconds; '' for the time
-    of processing. `lateness` is the delay of its watermark, where it is a stream.
+    of processing. `lateness` is the delay of its watermark, where it is a stream; a stream that is
+    silent is taken to be at the clock less `idle`. Rows of an earlier stage are `staged`: they
+    have their time and watermark already.
     """
 
     frame: DataFrame
     time: str
     order: tuple[str, ...] = ()
     lateness: str = "0 seconds"
+    idle: str = ""
+    staged: bool = False
 
 
 def build_output_type(stage: OperatorStage) -> StructType:
@@ -77,80 +85,164 @@ def build_output_type(stage: OperatorStage) -> StructType:
     return StructType(fields)
 
 
-def build_input(
-    stage: OperatorStage, inputs: Mapping[str, InputFrame], shards: Sequence[int]
-) -> DataFrame:
-    """All inputs of a stage as one frame, each row with its shard."""
+def build_input(stage: OperatorStage, inputs: Mapping[str, InputFrame]) -> DataFrame:
+    """The streams of a stage as one frame, each row with its shard; tables are apart."""
     frames = [
-        _select_input(stage, index, inputs[schema.name], shards)
+        _select_input(stage, index, inputs[schema.name])
         for index, schema in enumerate(stage.inputs)
+        if not is_table_stream(schema.name)
     ]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _select_input(
-    stage: OperatorStage, index: int, given: InputFrame, shards: Sequence[int]
-) -> DataFrame:
+def add_time(schema: Schema, given: InputFrame) -> DataFrame:
+    """The frame with the event time as `ew_time`, and its watermark where it is a stream."""
+    if given.staged:
+        return given.frame
+    frame = given.frame.withColumn(columns.TIME, _time_column(schema, given.time))
+    if not frame.isStreaming:
+        return frame
+    if not given.idle:
+        return frame.withWatermark(columns.TIME, given.lateness)
+    beats = frame.sparkSession.readStream.format("rate").load()
+    late = sf.expr(f"INTERVAL '{given.idle}'")
+    beats = beats.select((sf.col("timestamp") - late).alias(columns.TIME))
+    marked = frame.withColumn(columns.BEAT, sf.lit(False)).unionByName(
+        beats.withColumn(columns.BEAT, sf.lit(True)), allowMissingColumns=True
+    )
+    marked = marked.withWatermark(columns.TIME, given.lateness)
+    # With its time in the condition, or Spark would filter before it looks at the time.
+    return marked.where(
+        ~sf.col(columns.BEAT) | (sf.col(columns.TIME) < sf.lit(0).cast("timestamp"))
+    )
+
+
+def _select_input(stage: OperatorStage, index: int, given: InputFrame) -> DataFrame:
     schema = stage.inputs[index]
-    time = _time_column(schema, given.time)
-    frame = given.frame.withColumn(columns.TIME, time)
-    if given.frame.isStreaming:
-        frame = frame.withWatermark(columns.TIME, given.lateness)
-    key = stage.fragment.key_of(schema.name)
-    types = {a.name: TYPES[a.type] for a in schema.attributes}
-    keys = [_quote(name).try_cast(types[name]) for name in key]
-    shard = _pick(shards, sf.pmod(sf.xxhash64(*keys), sf.lit(len(shards)))) if keys else sf.lit(0)
-    selected = [
+    frame = add_time(schema, given)
+    own = {a.name: quote(a.name).try_cast(TYPES[a.type]) for a in schema.attributes}
+    condition = build_prefilter(stage.app, stage.fragment, schema.name)
+    if condition is not None:
+        met = build_column(condition, own)
+        assert met is not None, "a prefilter is native"
+        # Time in the condition, as in `add_time`: events that nobody needs still move it.
+        kept = met | find_bad(stage, schema).isNotNull()
+        if frame.isStreaming:
+            kept |= sf.col(columns.TIME) < sf.lit(0).cast("timestamp")
+        frame = frame.where(kept)
+    return frame.select(
         sf.col(columns.TIME),
-        shard.cast(IntegerType()).alias(columns.SHARD),
+        _pick_shard(stage, schema, own).alias(columns.SHARD),
+        *_select_row(stage, index, sf.unix_millis(sf.col(columns.TIME))),
+        *(quote(name).cast(LongType()).alias(f"ew_o{n}") for n, name in enumerate(given.order)),
+        *_select_values(stage, index, own),
+    )
+
+
+def _pick_shard(stage: OperatorStage, schema: Schema, own: Mapping[str, Column]) -> Column:
+    keys = [own[name] for name in stage.fragment.key_of(schema.name)]
+    if not keys:
+        return sf.lit(stage.shards[0]).cast(IntegerType())
+    number = sf.pmod(sf.xxhash64(*keys), sf.lit(len(stage.shards)))
+    return _pick(stage.shards, number).cast(IntegerType())
+
+
+def _select_row(stage: OperatorStage, index: int, ts: Column) -> list[Column]:
+    schema = stage.inputs[index]
+    return [
         sf.lit(index).cast(IntegerType()).alias(columns.STREAM),
-        sf.unix_millis(sf.col(columns.TIME)).alias(columns.TS),
-        _find_bad(schema).alias(columns.BAD),
+        ts.alias(columns.TS),
+        find_bad(stage, schema).alias(columns.BAD),
         _null_bits(stage, index, schema).alias(columns.NULLS),
-        *(_quote(name).cast(LongType()).alias(f"ew_o{n}") for n, name in enumerate(given.order)),
     ]
+
+
+def _select_values(stage: OperatorStage, index: int, own: Mapping[str, Column]) -> list[Column]:
+    """The attributes of this input that somebody reads; all others are null."""
+    read = stage.read[stage.inputs[index].name]
+    found = []
     for column, attribute in stage.input_attributes():
-        mine = column.startswith(f"s{index}_")
+        mine = column.startswith(f"s{index}_") and attribute.name in read
         kind = TYPES[attribute.type]
-        value = _quote(attribute.name).try_cast(kind) if mine else sf.lit(None).cast(kind)
+        value = own[attribute.name] if mine else sf.lit(None).cast(kind)
         zero = _ZEROS.get(attribute.type)
         if zero is not None:
             value = sf.coalesce(value, sf.lit(zero).cast(kind))
-        selected.append(value.alias(column))
-    return frame.select(*selected)
+        found.append(value.alias(column))
+    return found
 
 
-def add_ticks(stage: OperatorStage, rows: DataFrame, shards: Sequence[int]) -> DataFrame:
-    """For a batch: a tick at the last event of all, for every shard."""
-    ends = rows.agg(sf.max(columns.TS).alias("last"))
-    ticks = ends.select(
-        sf.explode(sf.array(*(sf.lit(s) for s in shards))).alias(columns.SHARD),
-        sf.col("last").alias(columns.TS),
+def build_tables(stage: OperatorStage, tables: Mapping[str, DataFrame]) -> DataFrame | None:
+    """The rows of all tables that a stage reads, a copy for each shard, before all events."""
+    frames = []
+    for index, schema in enumerate(stage.inputs):
+        if not is_table_stream(schema.name):
+            continue
+        own = {a.name: quote(a.name).try_cast(TYPES[a.type]) for a in schema.attributes}
+        rows = tables[schema.name].withColumn(columns.TIME, sf.lit(0).cast(TimestampType()))
+        rows = rows.select(
+            sf.col(columns.TIME),
+            *_select_row(stage, index, sf.lit(NEVER).cast(LongType())),
+            *(sf.lit(0).cast(LongType()).alias(f"ew_o{n}") for n in range(stage.order)),
+            *_select_values(stage, index, own),
+        )
+        frames.append(rows.withColumn(columns.SHARD, _each_shard(stage)))
+    return reduce(DataFrame.unionByName, frames) if frames else None
+
+
+def find_span(app: App, inputs: Mapping[str, InputFrame]) -> DataFrame:
+    """For a batch, in one row: when the first event is that a query reads, when the last one."""
+    read = find_streams_read(app)
+    frames = []
+    for name, given in inputs.items():
+        ts = sf.unix_millis(columns.TIME)
+        first = ts if name in read else sf.lit(None).cast(LongType())
+        rows = add_time(app.stream(name).schema, given)
+        frames.append(rows.select(ts.alias("last"), first.alias("first")))
+    rows = reduce(DataFrame.unionByName, frames)
+    return rows.agg(sf.min("first").alias("first"), sf.max("last").alias("last"))
+
+
+def add_ticks(stage: OperatorStage, rows: DataFrame, span: DataFrame) -> DataFrame:
+    """For a batch: when the app begins and where it ends, for every shard."""
+    marks = span.select(
+        sf.inline(
+            sf.array(
+                _mark(START, sf.col("first")),
+                _mark(TICK, sf.col("last")),
+            )
+        )
     )
-    ticks = ticks.where(sf.col(columns.TS).isNotNull())
     fill = [
         sf.lit(None).cast(TimestampType()).alias(columns.TIME),
-        sf.col(columns.SHARD).cast(IntegerType()),
-        sf.lit(TICK).cast(IntegerType()).alias(columns.STREAM),
+        _each_shard(stage).alias(columns.SHARD),
+        sf.col(columns.STREAM),
         sf.col(columns.TS),
         sf.lit(None).cast(StringType()).alias(columns.BAD),
         sf.lit(0).cast(LongType()).alias(columns.NULLS),
         *(sf.lit(None).cast(LongType()).alias(f"ew_o{n}") for n in range(stage.order)),
         *(sf.lit(None).cast(TYPES[a.type]).alias(c) for c, a in stage.input_attributes()),
     ]
-    return rows.unionByName(ticks.select(*fill))
+    known = marks.where(sf.col(columns.TS).isNotNull())
+    return rows.unionByName(known.select(*fill))
 
 
-def select_output(
-    stage: OperatorStage, tagged: DataFrame, stream: str, time: str = ""
-) -> DataFrame:
-    """The rows of one stream with the names of its attributes, and its event time as `time`."""
+def _mark(stream: int, ts: Column) -> Column:
+    kind = sf.lit(stream).cast(IntegerType())
+    return sf.struct(kind.alias(columns.STREAM), ts.alias(columns.TS))
+
+
+def _each_shard(stage: OperatorStage) -> Column:
+    ids = sf.array(*(sf.lit(s).cast(IntegerType()) for s in stage.shards))
+    return sf.explode(ids)
+
+
+def select_output(stage: OperatorStage, tagged: DataFrame, stream: str, *more: str) -> DataFrame:
+    """The rows of one stream with the names of its attributes, and `more` columns as they are."""
     index = next(i for i, s in enumerate(stage.outputs) if s.name == stream)
     schema = stage.outputs[index]
     named = [sf.col(f"o{index}_{j}").alias(a.name) for j, a in enumerate(schema.attributes)]
-    if time:
-        named.append(sf.col(columns.TIME).alias(time))
-    return tagged.where(sf.col(columns.STREAM) == stream).select(*named)
+    return tagged.where(sf.col(columns.STREAM) == stream).select(*named, *more)
 
 
 def _time_column(schema: Schema, time: str) -> Column:
@@ -158,11 +250,11 @@ def _time_column(schema: Schema, time: str) -> Column:
         return sf.current_timestamp()
     attribute = next((a for a in schema.attributes if a.name == time), None)
     if attribute is not None and attribute.type is AttrType.LONG:
-        return sf.timestamp_millis(_quote(time))
-    return _quote(time).cast(TimestampType())
+        return sf.timestamp_millis(quote(time))
+    return quote(time).cast(TimestampType())
 
 
-def _quote(name: str) -> Column:
+def quote(name: str) -> Column:
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
@@ -173,11 +265,13 @@ def _pick(shards: Sequence[int], number: Column) -> Column:
     return sf.element_at(sf.array(*(sf.lit(s) for s in shards)), (number + 1).cast(IntegerType()))
 
 
-def _find_bad(schema: Schema) -> Column:
+def find_bad(stage: OperatorStage, schema: Schema) -> Column:
     """Which attribute has a value that is not of its declared type, in words; else null."""
     reasons = [sf.when(sf.col(columns.TIME).isNull(), sf.lit("the event has no time"))]
     for attribute in schema.attributes:
-        value = _quote(attribute.name)
+        if attribute.name not in stage.read[schema.name]:
+            continue
+        value = quote(attribute.name)
         broken = value.isNotNull() & value.try_cast(TYPES[attribute.type]).isNull()
         reasons.append(
             sf.when(broken, sf.lit(f"'{attribute.name}' is not of type {attribute.type.value}"))
@@ -191,9 +285,9 @@ def _null_bits(stage: OperatorStage, index: int, schema: Schema) -> Column:
     own = {f"s{index}_{j}": a for j, a in enumerate(schema.attributes)}
     for bit, column in stage.nullable():
         attribute = own.get(column)
-        if attribute is None:
+        if attribute is None or attribute.name not in stage.read[schema.name]:
             bits.append(sf.lit(1 << bit).cast(LongType()))
             continue
-        null = _quote(attribute.name).try_cast(TYPES[attribute.type]).isNull()
+        null = quote(attribute.name).try_cast(TYPES[attribute.type]).isNull()
         bits.append(sf.when(null, sf.lit(1 << bit).cast(LongType())).otherwise(sf.lit(0)))
     return reduce(operator.add, bits, sf.lit(0).cast(LongType()))

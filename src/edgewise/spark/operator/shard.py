@@ -30,9 +30,9 @@ from edgewise.kernel.api import EventRun, OutColumns
 from edgewise.kernel.kernel import Kernel
 from edgewise.kernel.runtime import Failed
 from edgewise.spark.operator import stage as columns
-from edgewise.spark.operator.stage import FAULTS, LATE, TICK, OperatorStage
+from edgewise.spark.operator.stage import FAULTS, LATE, NEVER, START, STATS, TICK, OperatorStage
+from edgewise.spark.operator.static_tables import is_table_stream
 
-NEVER = -(2**62)  # a watermark before all events
 _US_PER_MS = 1000
 
 Entries = Iterable[tuple[bytes, bytes | None]]
@@ -45,23 +45,38 @@ class ShardKernel:
 
     def __init__(self, stage: OperatorStage, *, guarded: bool = False) -> None:
         self.stage = stage
-        self.kernel: Kernel = compile_kernel(stage.app, stage.fragment, as_sent=guarded)
+        self.kernel: Kernel = compile_kernel(stage.app, stage.kernel_fragment, as_sent=guarded)
         self.watermark = NEVER
+        self._tables: list[tuple[Any, int]] = []  # rows that enter with the first event
         self.fed = 0  # events so far; their number orders the rows they cause
         self.aside: list[Any] = []  # rows of faults and late events that no kernel saw
 
     def feed(self, rows: Any) -> None:
         """Rows in order, as a table of the stage's input schema; ticks only move time."""
         for run_rows, stream in _split_by_stream(rows):
-            ts = run_rows.column(columns.TS)
-            if stream == TICK:
-                self.advance(pc.max(ts).as_py())
-                continue
-            self._feed_run(run_rows, stream)
+            if stream in (TICK, START):
+                clock = pc.max(run_rows.column(columns.TS)).as_py()
+                if stream == TICK:
+                    self.advance(clock + self.stage.close_ms)
+                elif not self.fed:
+                    self.kernel.note_app_start(clock, 0, clock * _US_PER_MS)
+            elif is_table_stream(self.stage.inputs[stream].name):
+                self._tables.append((run_rows, stream))
+            else:
+                self._feed_events(run_rows, stream)
 
-    def _feed_run(self, rows: Any, stream: int) -> None:
-        schema = self.stage.inputs[stream]
+    def _feed_events(self, rows: Any, stream: int) -> None:
         ts = rows.column(columns.TS)
+        first = max(ts[0].as_py(), self.watermark)
+        if not self.fed:
+            self.kernel.note_app_start(first, self.fed, first * _US_PER_MS)
+        for table, index in self._tables:
+            self._feed_run(table, index, pa.array(np.full(table.num_rows, first)))
+        self._tables.clear()
+        self._feed_run(rows, stream, ts)
+
+    def _feed_run(self, rows: Any, stream: int, ts: Any) -> None:
+        schema = self.stage.inputs[stream]
         clock = np.maximum.accumulate(np.maximum(ts.to_numpy(), self.watermark))
         offsets = np.arange(self.fed, self.fed + len(ts), dtype=np.int64)
         self.fed += len(ts)
@@ -99,6 +114,12 @@ class ShardKernel:
             errors = rows.column(columns.BAD).to_pylist()
             self.aside.append(self._tag(FAULTS, [names, ts.to_pylist(), errors, events], ts))
 
+    def add_stats(self, events: int, waiting: int) -> None:
+        """What this shard did in a batch, as a row of `$stats`."""
+        clock: Any = pa.array([max(0, self.watermark)], pa.int64())
+        values = [[events], [waiting], [self.kernel.stats.keys]]
+        self.aside.append(self._tag(STATS, values, clock))
+
     def take(self) -> Any:
         """The rows since the last call, as one table of the stage's output schema."""
         tables, self.aside = self.aside, []
@@ -109,7 +130,7 @@ class ShardKernel:
         for failed in self.kernel.take_failed():
             tables.append(self._tag_failure(failed))
         empty = self.stage.output_schema.empty_table()
-        return pa.concat_tables(tables) if tables else empty
+        return pa.concat_tables(tables).combine_chunks() if tables else empty
 
     def _tag_failure(self, failed: Failed) -> Any:
         stream, clock, _, _, error, events = failed
@@ -140,16 +161,14 @@ class ShardKernel:
             f"o{index}_{j}": to_column(column, attribute.type)
             for j, (attribute, column) in enumerate(zip(schema.attributes, values, strict=True))
         }
-        # Spark drops rows behind its watermark, so these carry the time at which they were found.
-        found: Any = pc.max_element_wise(ts, pa.scalar(max(0, self.watermark + 1)))
-        time = {columns.TIME: pc.multiply(found, _US_PER_MS).cast(pa.timestamp("us", tz="UTC"))}
-        return self._complete(schema.name, ts, arrays | time)
+        # Spark refuses rows behind its watermark, so these carry the time when they were found.
+        clock: Any = pc.max_element_wise(ts, pa.scalar(max(1, self.watermark + 1)))
+        return self._complete(schema.name, ts, arrays | {columns.CLOCK: clock})
 
     def _complete(self, stream: str, ts: Any, arrays: dict[str, Any]) -> Any:
         count = len(ts)
         zeros = np.zeros(count, dtype=np.int64)
         system = {
-            columns.TIME: pc.multiply(ts, _US_PER_MS).cast(pa.timestamp("us", tz="UTC")),
             columns.TS: ts,
             columns.STREAM: pa.array([stream] * count, pa.string()),
             columns.KIND: pa.array(zeros.astype(np.int8)),
@@ -158,6 +177,8 @@ class ShardKernel:
             columns.SEQ: pa.array(zeros),
         }
         known = system | arrays
+        time = pc.multiply(known[columns.CLOCK], _US_PER_MS).cast(pa.timestamp("us", tz="UTC"))
+        known[columns.TIME] = time
         schema = self.stage.output_schema
         return pa.Table.from_arrays(
             [known.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema
@@ -267,7 +288,8 @@ def _describe_events(stage: OperatorStage, rows: Any) -> tuple[list[str], list[s
     }
     for row, stream in enumerate(streams):
         schema = stage.inputs[stream]
-        event = {a.name: values[stream, a.name][row] for a in schema.attributes}
+        read = stage.read[schema.name]
+        event = {name: values[stream, name][row] for name in read}
         names.append(schema.name)
         events.append(msgspec.json.encode(event).decode())
     return names, events

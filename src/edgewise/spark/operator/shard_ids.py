@@ -12,21 +12,20 @@ ID_MAX = 1_000_000  # tried before giving up on an even spread
 
 
 def spread_shards(count: int, partitions: int) -> list[int]:
-    """`count` ids of which the i-th falls on partition i modulo `partitions`."""
-    wanted = [number % partitions for number in range(count)]
-    free: dict[int, list[int]] = {}
-    for partition in wanted:
-        free.setdefault(partition, [])
-    missing = count
+    """`count` ids that fall evenly on the partitions; 0 is always one of them."""
+    least, more = divmod(count, partitions)  # `more` partitions take one above the least
+    loads: dict[int, int] = {}
+    found: list[int] = []
     for candidate in range(ID_MAX):
         partition = hash_int(candidate) % partitions
-        taken = free.get(partition)
-        if taken is not None and len(taken) < wanted.count(partition):
-            taken.append(candidate)
-            missing -= 1
-            if not missing:
+        load = loads.get(partition, 0)
+        if load < least or (load == least and more):
+            more -= load == least
+            loads[partition] = load + 1
+            found.append(candidate)
+            if len(found) == count:
                 break
-    return [free[partition].pop(0) for partition in wanted]
+    return found
 
 
 def hash_int(value: int) -> int:

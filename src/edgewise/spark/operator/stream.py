@@ -3,9 +3,10 @@
 State is Spark's own: in its state store, under its checkpoint, committed with the batch. A shard
 keeps in it
 
+    plan      whose state it is: the layout of the kernel, the inputs, the shards there are
     head      version, events fed, watermark, numbers of the next change and the next pending chunk
     changes   number -> what changed in the kernel, as packed entries; compacted now and then
-    pending   number -> rows that wait for the watermark, as Arrow
+    pending   number -> rows that wait for the watermark, as Arrow; rows of tables for an event
 
 The kernel itself is kept by the Python worker and found by the version that the state has: a task
 that was repeated or moved finds another version and loads the kernel from the state. A batch
@@ -13,6 +14,8 @@ crosses into Python once per shard, in Arrow chunks, and writes what changed, no
 
 Events wait until the watermark passes them, so that they are fed in order whatever order they came
 in; a timer wakes a shard that gets no rows when the watermark passes something it waits for.
+
+A restart with another app carries the state of queries that stayed the same (`saved_plan`).
 """
 
 from __future__ import annotations
@@ -29,8 +32,20 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from edgewise.errors import StateError
 from edgewise.spark.operator import stage as columns
-from edgewise.spark.operator.shard import NEVER, Entries, Shard, decode_nulls, set_bad_aside
-from edgewise.spark.operator.stage import OperatorStage
+from edgewise.spark.operator.saved_plan import SavedStage, carry_entries, decode_stage
+from edgewise.spark.operator.shard import Entries, Shard, decode_nulls, set_bad_aside
+from edgewise.spark.operator.shard_state import (
+    DATA,
+    ENTRIES,
+    HEAD,
+    PART,
+    decode_entries,
+    decode_head,
+    encode_entries,
+    pack_rows,
+    unpack_rows,
+)
+from edgewise.spark.operator.stage import NEVER, OperatorStage
 
 SHARDS_KEPT = 256  # kernels that a Python worker keeps between batches
 CHANGES_MAX = 64  # of a shard before they are compacted into one
@@ -57,7 +72,6 @@ class _Head(msgspec.Struct, array_like=True):
 
 
 _decode_head = msgspec.msgpack.Decoder(_Head).decode
-_decode_entries = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]]).decode
 
 # Kept by the worker process, found by operator, shard and version.
 _kept: OrderedDict[tuple[str, int], tuple[int, Shard, list[Any]]] = OrderedDict()
@@ -69,9 +83,11 @@ class ShardProcessor(StatefulProcessor):
     def __init__(self, stage: OperatorStage, operator: str) -> None:
         self.stage = stage
         self.operator = operator
+        self.own = SavedStage.of(stage)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
+        self._plan = handle.getValueState("plan", _BLOB)
         self._head = handle.getValueState("head", _HEAD)
         self._changes = handle.getMapState("changes", _NUMBER, _BLOB)
         self._pending = handle.getMapState("pending", _NUMBER, _BLOB)
@@ -88,6 +104,28 @@ class ShardProcessor(StatefulProcessor):
         watermark = timerValues.getCurrentWatermarkInMs()
         yield from self._run(int(key[0]), decode_nulls(self.stage, table), watermark)
 
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """What a batch over history left, and the rows of tables; maybe in several parts."""
+        stored = self._head.get()
+        head = _decode_head(stored[0]) if stored is not None else _Head()
+        for part, data in zip(initialState[PART], initialState[DATA], strict=True):
+            if part == HEAD:
+                given = decode_head(data)
+                # One before its last event: another of that time is not late.
+                head.fed, head.watermark = given.fed, given.watermark - 1
+                saved = SavedStage(given.layout, self.own.inputs, given.shards)
+                self._plan.update((_encode(saved),))
+            elif part == ENTRIES:
+                self._changes.updateValue((head.next_change,), (data,))
+                head.next_change += 1
+                head.base_bytes += len(data)
+            else:
+                self._pending.updateValue((head.next_chunk,), (data,))
+                head.pending.append((head.next_chunk, NEVER, NEVER))
+                head.next_chunk += 1
+        head.version += 1
+        self._head.update((_encode(head),))
+
     def handleExpiredTimer(
         self,
         key: Any,
@@ -95,23 +133,29 @@ class ShardProcessor(StatefulProcessor):
         expiredTimerInfo: Any,
     ) -> Iterator[Any]:
         empty = self.stage.input_schema.empty_table()
-        yield from self._run(int(key[0]), empty, timerValues.getCurrentWatermarkInMs())
+        watermark = timerValues.getCurrentWatermarkInMs()
+        fired = expiredTimerInfo.getExpiryTimeInMs()
+        yield from self._run(int(key[0]), empty, watermark, fired)
 
     def close(self) -> None:
         pass
 
-    def _run(self, number: int, rows: Any, watermark: int) -> Iterator[Any]:
+    def _run(
+        self, number: int, rows: Any, watermark: int, fired: int | None = None
+    ) -> Iterator[Any]:
         stored = self._head.get()
         head = _decode_head(stored[0]) if stored is not None else _Head()
         shard, waiting = self._take(number, head)
-        rows = self._set_aside(shard, rows, head)
+        rows = self._set_aside(shard, rows, max(head.watermark, watermark))
         waiting = self._hold(rows, head, waiting)
         due, waiting = self._release(waiting, head, watermark)
         clock = watermark if watermark > _EMPTY_WATERMARK_MS else None
         shard.feed(due, lambda: self._load_entries(head), clock)
-        out = shard.live.take()
         self._save(number, shard, waiting, head)
-        self._set_timer(shard, head)
+        self._set_timer(shard, head, fired)
+        if due.num_rows or rows.num_rows:
+            shard.live.add_stats(due.num_rows, sum(w.num_rows for w in waiting))
+        out = shard.live.take()
         if out.num_rows:
             import pandas as pd  # type: ignore[import-untyped]
 
@@ -121,30 +165,48 @@ class ShardProcessor(StatefulProcessor):
         version, shard, waiting = _kept.pop((self.operator, number), (-1, None, []))
         if shard is not None and version == head.version and head.version:
             return shard, waiting
+        saved = self._plan.get()
+        if saved is None:
+            self._plan.update((_encode(self.own),))
+        elif (old := decode_stage(saved[0])) != self.own:
+            self._migrate(old, head)
         shard = Shard(self.stage, self._load_entries(head), (head.fed, head.watermark))
-        return shard, [self._read_chunk(chunk, head.watermark) for chunk, _, _ in head.pending]
+        chunks = [self._read_chunk(chunk, low, head.watermark) for chunk, low, _ in head.pending]
+        return shard, chunks
+
+    def _migrate(self, old: SavedStage, head: _Head) -> None:
+        """The state in the layout of this plan, in place of the one of the plan before."""
+        entries = carry_entries(self.stage, old, self._load_entries(head), head.watermark)
+        self._replace_changes(encode_entries(entries), head)
+        self._plan.update((_encode(self.own),))
 
     def _load_entries(self, head: _Head) -> Entries:
         found: dict[bytes, bytes | None] = {}
         for change in range(head.first_change, head.next_change):
-            for key, value in _decode_entries(_blob(self._changes.getValue((change,)))):
+            for key, value in decode_entries(_blob(self._changes.getValue((change,)))):
                 if value is None:
                     found.pop(key, None)
                 else:
                     found[key] = value
         return list(found.items())
 
-    def _read_chunk(self, number: int, watermark: int) -> Any:
+    def _read_chunk(self, number: int, low: int, watermark: int) -> Any:
         """The rows of a chunk that still wait; those that were fed stay in it until it goes."""
-        with pa.ipc.open_stream(_blob(self._pending.getValue((number,)))) as reader:
-            rows = reader.read_all()
+        rows = unpack_rows(_blob(self._pending.getValue((number,))))
+        if low == NEVER:
+            return decode_nulls(self.stage, rows.cast(self.stage.input_schema))
         waits: Any = pc.greater(rows.column(columns.TS), pa.scalar(watermark))
         return rows.filter(waits)
 
-    def _set_aside(self, shard: Shard, rows: Any, head: _Head) -> Any:
-        """Rows with a bad value and rows behind the watermark are told and left out."""
+    def _set_aside(self, shard: Shard, rows: Any, watermark: int) -> Any:
+        """Rows with a bad value and rows behind the watermark are told and left out.
+
+        The watermark is of earlier batches: whoever is behind it now is late on every shard.
+        """
         rows = set_bad_aside(shard.live, rows)
-        late: Any = pc.less_equal(rows.column(columns.TS), pa.scalar(head.watermark))
+        if self.stage.staged:
+            return rows
+        late: Any = pc.less_equal(rows.column(columns.TS), pa.scalar(watermark))
         if pc.any(late).as_py():
             shard.live.add_late(rows.filter(late))
             rows = rows.filter(pc.invert(late))
@@ -160,12 +222,16 @@ class ShardProcessor(StatefulProcessor):
         return [*waiting, rows]
 
     def _release(self, waiting: list[Any], head: _Head, watermark: int) -> tuple[Any, list[Any]]:
-        """Rows that the watermark has passed, in order; chunks that are empty now go."""
+        """Rows that the watermark has passed, in order; chunks that are empty now go.
+
+        Rows of tables go with the first event.
+        """
         due: list[Any] = []
+        with_tables = any(NEVER < low <= watermark for _, low, _ in head.pending)
         kept: list[Any] = []
         chunks: list[tuple[int, int, int]] = []
         for rows, (number, low, high) in zip(waiting, head.pending, strict=True):
-            if low > watermark:
+            if low > watermark or (low == NEVER and not with_tables):
                 kept.append(rows)
                 chunks.append((number, low, high))
                 continue
@@ -185,7 +251,7 @@ class ShardProcessor(StatefulProcessor):
     def _save(self, number: int, shard: Shard, waiting: list[Any], head: _Head) -> None:
         for rows, (chunk, _, _) in zip(waiting, head.pending, strict=True):
             if not self._pending.containsKey((chunk,)):
-                self._pending.updateValue((chunk,), (_to_ipc(rows),))
+                self._pending.updateValue((chunk,), (pack_rows(rows),))
         entries = list(shard.live.kernel.changed())
         if entries:
             self._write_changes(entries, head)
@@ -198,28 +264,39 @@ class ShardProcessor(StatefulProcessor):
 
     def _write_changes(self, entries: Entries, head: _Head) -> None:
         """As one further change, or all together where they have doubled since the last time."""
-        data = _encode(entries)
+        data = encode_entries(entries)
         many = head.next_change - head.first_change >= CHANGES_MAX
         if many or head.grown_bytes + len(data) > max(head.base_bytes, 1 << 16):
             changed = dict(self._load_entries(head)) | dict(entries)
-            data = _encode([(k, v) for k, v in changed.items() if v is not None])
-            for change in range(head.first_change, head.next_change):
-                self._changes.removeKey((change,))
-            head.first_change = head.next_change
-            head.base_bytes, head.grown_bytes = len(data), 0
-        else:
-            head.grown_bytes += len(data)
+            self._replace_changes(
+                encode_entries((k, v) for k, v in changed.items() if v is not None), head
+            )
+            return
+        head.grown_bytes += len(data)
         self._changes.updateValue((head.next_change,), (data,))
         head.next_change += 1
 
-    def _set_timer(self, shard: Shard, head: _Head) -> None:
-        """Wake this shard when the watermark passes the first thing that it waits for."""
-        waits = [low for _, low, _ in head.pending]
+    def _replace_changes(self, data: bytes, head: _Head) -> None:
+        for change in range(head.first_change, head.next_change):
+            self._changes.removeKey((change,))
+        head.first_change = head.next_change
+        head.base_bytes, head.grown_bytes = len(data), 0
+        self._changes.updateValue((head.next_change,), (data,))
+        head.next_change += 1
+
+    def _set_timer(self, shard: Shard, head: _Head, fired: int | None) -> None:
+        """Wake this shard when the watermark passes the first thing that it waits for.
+
+        A millisecond before it, as Spark may fire a timer only after its time. Spark deletes a
+        timer once it was handled: the one that `fired` cannot be set again.
+        """
+        waits = [low for _, low, _ in head.pending if low != NEVER]
         due = shard.live.kernel.next_timer()
         if due is not None:
             waits.append(due)
         if waits:
-            self._handle.registerTimer(max(0, min(waits) - 1))
+            wake = max(0, min(waits) - 1)
+            self._handle.registerTimer(wake + (wake == fired))
 
 
 def _blob(stored: tuple[Any, ...] | None) -> bytes:
@@ -227,10 +304,3 @@ def _blob(stored: tuple[Any, ...] | None) -> bytes:
         raise StateError("the state of a shard is incomplete: restore the checkpoint of the query")
     data: bytes = stored[0]
     return data
-
-
-def _to_ipc(rows: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())
