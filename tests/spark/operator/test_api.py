@@ -11,6 +11,7 @@ from edgewise.errors import AppError, SetupError
 from edgewise.event.event import Event, EventKind
 from edgewise.lang.compiler import compile_app
 from edgewise.node.commands.replay import replay
+from edgewise.spark.operator.apply import PROVIDER, ROCKSDB
 
 pytestmark = pytest.mark.spark
 
@@ -59,12 +60,13 @@ def count_rows(rows):
 
 @pytest.fixture
 def rocksdb(spark):
-    """Spark's stateful processors need its RocksDB store."""
-    name = "spark.sql.streaming.stateStore.providerClass"
-    package = "org.apache.spark.sql.execution.streaming.state"
-    spark.conf.set(name, f"{package}.RocksDBStateStoreProvider")
+    """Spark's stateful processors need its RocksDB store; a few partitions are enough."""
+    settings = {PROVIDER: ROCKSDB, "spark.sql.shuffle.partitions": "3"}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
     yield spark
-    spark.conf.unset(name)
+    for name in settings:
+        spark.conf.unset(name)
 
 
 @pytest.mark.parametrize("name", APPS)
