@@ -5,6 +5,7 @@ from tests.support.async_until import until
 from edgewise.event.arrow import record_batch, to_arrow
 from edgewise.event.schema import Schema
 from edgewise.gateway import sink_reader as module
+from edgewise.gateway.connectors import check_sink
 from edgewise.gateway.sink_reader import FileCursor, SinkReader, Undelivered
 from edgewise.gateway.spec import MapSpec, SinkSpec
 from edgewise.log.api import LogConfig
@@ -136,3 +137,23 @@ def test_a_row_that_cannot_be_mapped_is_said_and_does_not_stop_the_rest(tmp_path
     asyncio.run(scenario())
     assert got == [b"\x01\x00", b"\x02\x00"]
     assert "cannot map offset 1" in caplog.text
+
+
+def test_rows_that_cannot_be_delivered_are_dropped_where_the_app_says_so(tmp_path):
+    schema = Schema.of("S", v="int")
+    log, cursor = MemoryLog(), FileCursor(tmp_path / "at")
+    log.writer(schema)
+    log.owner.append(record_batch(to_arrow(schema), [0, 0], [0, 0], [0, 0], [[1, 2]]))
+    options = {"on.error": "LOG", "url": "http://127.0.0.1:1"}
+    reader = SinkReader(check_sink(SinkSpec("S", "http", options)), schema, log.reader(), cursor)
+
+    async def fail(_messages):
+        raise Undelivered("nobody there")
+
+    async def scenario():
+        reader.start(fail)
+        await until(lambda: cursor.load() == 2)
+        await reader.stop()
+
+    asyncio.run(scenario())
+    assert reader.stats.refused["S", "undelivered"] == 2

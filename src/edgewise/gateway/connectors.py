@@ -118,6 +118,7 @@ SINK_OPTIONS: Mapping[str, Option] = {
         "precise, repeating, convergent, divergent or gap: what the rows survive; checked "
         "with the query and the delivery"
     ),
+    "on.error": Option("'wait' sends again what cannot be delivered, 'log' drops it", "wait"),
 }
 SOURCE_OPTIONS: Mapping[str, Option] = {
     **SHARED_OPTIONS,

@@ -75,6 +75,14 @@ def _check_email(options: Mapping[str, str]) -> None:
         raise BadSpec("an e-mail needs a receiver: to='...'", "to")
 
 
+_WEBSOCKET: Options = {
+    "url": Option("ws://host:port/path, or wss://", None),
+    "sub.protocol": Option("names with commas between"),
+    "headers": Option("of the handshake: \"'Name:value','Other:value'\""),
+}
+_check_websocket = check_url("ws", "wss", example="host:port/path")
+
+
 def _check_polling(options: Mapping[str, str]) -> None:
     try:
         url, _ = convert_jdbc(options["url"])
@@ -130,6 +138,9 @@ SIDDHI_SOURCE_TYPES: Mapping[str, ConnectorType] = {
         _check_port,
         default_map="binary",
     ),
+    "websocket": ConnectorType(
+        "edgewise.gateway.websocket_client:WebSocketSource", _WEBSOCKET, (MOST,), _check_websocket
+    ),
 }
 SIDDHI_SINK_TYPES: Mapping[str, ConnectorType] = {
     "email": ConnectorType(
@@ -166,5 +177,8 @@ SIDDHI_SINK_TYPES: Mapping[str, ConnectorType] = {
         (MOST,),
         check_url("tcp", example="host:port/context"),
         default_map="binary",
+    ),
+    "websocket": ConnectorType(
+        "edgewise.gateway.websocket_client:WebSocketSink", _WEBSOCKET, (MOST,), _check_websocket
     ),
 }

@@ -266,7 +266,15 @@ _CDC: SiddhiOptions = {
         "database.server.name", "plugin.name",
     ),
 }  # fmt: skip
-_ON_ERROR = ignore_option("rows that cannot be delivered wait and are sent again", "wait")
+_WEBSOCKET: SiddhiOptions = {
+    "idle.timeout": ignore_option("a connection is kept open", "-1"),
+    **_ignore_all(_STORES, "truststore.path", "truststore.password"),
+}
+_ON_ERROR = SiddhiOption(
+    lambda value: {"on.error": "log" if value.lower() == "log" else "wait"},
+    "is done as 'wait': rows that cannot be delivered stay in the log and are sent again",
+    ("wait", "log"),
+)
 
 SIDDHI_SOURCES: Mapping[str, SiddhiOptions] = {
     "http": _HTTP_SOURCE,
@@ -277,6 +285,7 @@ SIDDHI_SOURCES: Mapping[str, SiddhiOptions] = {
     "amqp1": _JMS,
     "cdc": _CDC,
     "http-call-response": _HTTP_ANSWER,
+    "websocket": _WEBSOCKET,
 }
 SIDDHI_SINKS: Mapping[str, SiddhiOptions] = {
     "http": _HTTP_SINK,
@@ -288,6 +297,7 @@ SIDDHI_SINKS: Mapping[str, SiddhiOptions] = {
     "email": _EMAIL_SINK,
     "http-call": _HTTP_CALL,
     "tcp": _TCP_SINK,
+    "websocket": _WEBSOCKET,
 }
 _BROKERS = {"rabbitmq": "amqp", "jms": "amqp1"}
 SOURCE_ALIASES: Mapping[str, str] = {**_BROKERS, "http-response": "http-call-response"}
@@ -300,7 +310,6 @@ _UNCONNECTED: Mapping[str, str] = {
     "cdc": "say mode='polling' and polling.column, or let Debezium write the changes to Kafka and "
     "read its topic with type='kafka'",
     "ibmmq": "a broker that speaks AMQP 1.0 is read and written with type='amqp1'",
-    "websocket": "publishers use the node's WebSocket, readers type='topic'",
     "websocket-server": "publishers use the node's WebSocket, readers type='topic'",
     "sse-server": "browsers read type='topic'",
     "prometheus": "the node's own metrics are at /metrics",

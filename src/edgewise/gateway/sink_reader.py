@@ -90,6 +90,7 @@ class SinkReader:
         self._render = build_renderer(spec.map, schema)
         self._reader = reader
         self._cursor = cursor
+        self._drops = spec.options.get("on.error") == "log"
         self._save_first = spec.options.get("delivery") == Guarantee.AT_MOST_ONCE.value
         self._task: asyncio.Task[None] | None = None
 
@@ -162,7 +163,10 @@ class SinkReader:
             try:
                 await deliver(messages)
             except Undelivered as error:
-                if self._save_first:
+                if self._save_first or self._drops:
+                    if self._drops:
+                        count = len(messages)
+                        logger.warning("%s drops %d rows: %s", self._name, count, error)
                     self.stats.refused[self._stream, "undelivered"] += len(messages)
                     return
                 if attempts == 0:

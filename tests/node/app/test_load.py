@@ -66,6 +66,7 @@ EVERY_DOOR = """
 @source(type='kafka', servers='h:1', topic='t')
 @source(type='mqtt', url='mqtts://h', topic='a/+', @map(type='binary', layout='>i'))
 @source(type='tcp')
+@source(type='websocket', url='ws://h')
 @source(type='zeromq', url='tcp://h:1')
 define stream S (v int);
 @sink(type='amqp', url='amqp://h', exchange='e', @map(type='csv'))
@@ -79,6 +80,7 @@ define stream S (v int);
 @sink(type='log')
 @sink(type='mqtt', url='mqtt://h', topic='b', @map(type='text', template='{{v}}'))
 @sink(type='tcp', url='tcp://h:1/c')
+@sink(type='websocket', url='ws://h')
 @sink(type='zeromq', url='tcp://h:1')
 define stream O (v int);
 from S insert into O;
