@@ -94,6 +94,10 @@ def _build_shared(arguments: argparse.Namespace) -> dict[str, Any]:
         "log_locations": tuple(arguments.log),
         "functions": tuple(arguments.functions),
         "jwt_key": arguments.jwt_key,
+        "jwks": arguments.jwks,
+        "oidc": arguments.oidc,
+        "api_keys": arguments.api_keys,
+        "jwt_skew_s": arguments.jwt_skew,
         "jwt_audience": arguments.jwt_audience,
         "jwt_issuer": arguments.jwt_issuer,
         "revoked": arguments.revoked,
@@ -314,6 +318,24 @@ def state(arguments: argparse.Namespace) -> None:
         arguments.location, as_json=arguments.json, largest=arguments.largest
     ):
         print(line)
+
+
+def key(arguments: argparse.Namespace) -> None:
+    from edgewise.edge.access.api_keys import ApiKeyFile
+
+    keys = ApiKeyFile(arguments.api_keys)
+    if arguments.action == "list":
+        for name, entry in keys.list_keys().items():
+            granted = {k: v for k, v in entry.items() if k not in {"name", "sha256"}}
+            print(name, *(f"{k}={','.join(map(str, v))}" for k, v in granted.items() if v))
+    elif not arguments.name:
+        raise SetupError(f"edgewise key {arguments.action} NAME: the name is missing")
+    elif arguments.action == "revoke":
+        keys.revoke(arguments.name)
+        print(f"{arguments.name} is revoked")
+    else:
+        claims = {k: getattr(arguments, k) for k in ("ingest", "read", "publish", "request")}
+        print(keys.add(arguments.name, claims))
 
 
 def doctor(arguments: argparse.Namespace) -> int:

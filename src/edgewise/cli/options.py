@@ -75,7 +75,17 @@ def add_log_locations(parser: argparse.ArgumentParser) -> None:
 
 def add_access(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jwt-key", type=Path, help="file with a secret or a PEM public key: callers need tokens"
+        "--jwt-key",
+        type=Path,
+        help="file with a secret, a PEM public key or a JWKS: callers need tokens",
+    )
+    parser.add_argument("--jwks", default="", help="URL of the public keys of tokens (JWKS)")
+    parser.add_argument("--oidc", default="", help="URL of an OpenID provider: its keys are used")
+    parser.add_argument(
+        "--api-keys", type=Path, help="file of API keys of machines, as `edgewise key` makes it"
+    )
+    parser.add_argument(
+        "--jwt-skew", type=int, default=5, help="seconds that clocks of token makers may differ"
     )
     parser.add_argument("--jwt-audience", default="", help="claim 'aud' that tokens must have")
     parser.add_argument("--jwt-issuer", default="", help="claim 'iss' that tokens must have")

@@ -52,6 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
         _add_tail,
         _add_log,
         _add_state,
+        _add_key,
         _add_doctor,
         _add_bench,
     ):
@@ -257,6 +258,25 @@ def _add_state(commands: Parsers) -> None:
     )
     parser.add_argument("--json", action="store_true", help="a JSON object per key partition")
     parser.set_defaults(call=handlers.state)
+
+
+def _add_key(commands: Parsers) -> None:
+    summary = "add, list and revoke API keys of machines"
+    example = "edgewise key add sensor-7 --ingest readings --api-keys keys.jsonl"
+    parser = add_command(commands, "key", summary, example)
+    parser.add_argument("action", choices=("add", "list", "revoke"), help="what to do")
+    parser.add_argument("name", nargs="?", default="", help="name of the principal")
+    parser.add_argument("--api-keys", type=Path, required=True, help="file of API keys")
+    for claim, what in (
+        ("ingest", "stream it may send events to"),
+        ("read", "selector of topics it may read"),
+        ("publish", "selector of topics it may publish to"),
+        ("request", "selector of paths it may ask"),
+    ):
+        parser.add_argument(
+            f"--{claim}", action="append", default=[], help=f"{what}; may be repeated"
+        )
+    parser.set_defaults(call=handlers.key)
 
 
 def _add_doctor(commands: Parsers) -> None:

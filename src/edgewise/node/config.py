@@ -11,9 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgewise.edge.access.auth import LOOPBACK, JwtVerifier, is_local_host
+from edgewise.edge.access.api_keys import ApiKeyFile, ApiKeyVerifier
+from edgewise.edge.access.auth import LOOPBACK, JwtVerifier, Verifier, is_local_host
 from edgewise.edge.access.forwarded import TrustedProxies
+from edgewise.edge.access.published_keys import discover_keys, open_keys
 from edgewise.edge.access.revocation import RevocationList
+from edgewise.edge.access.token_keys import TokenKeys
 from edgewise.edge.config import EdgeConfig
 from edgewise.engines.state.save_schedule import INTERVAL_S
 from edgewise.errors import SetupError
@@ -67,6 +70,10 @@ class NodeConfig:
     jwt_key: Path | None = None  # a secret, or a public key in PEM
     jwt_audience: str = ""  # claim `aud` that every token must have; '': none may have one
     jwt_issuer: str = ""  # claim `iss` that every token must have; '': any
+    jwt_skew_s: int = 0  # how far the clock of whoever made a token may be from ours
+    jwks: str = ""  # address of the public keys of tokens (JSON Web Key Set)
+    oidc: str = ""  # address of an OpenID provider, which says where its keys are
+    api_keys: Path | None = None  # file of hashed keys of machines (`edgewise key`)
     revoked: Path | None = None  # file with names of principals whose tokens are no longer valid
     origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()  # addresses and networks
@@ -83,27 +90,44 @@ class NodeConfig:
                 f"--edge-processes {self.edge_processes}: use 1 to {PROCESSES_MAX}, at most one "
                 "per processor"
             )
-        if (self.jwt_audience or self.jwt_issuer) and self.jwt_key is None:
+        if sum(map(bool, (self.jwt_key, self.jwks, self.oidc))) > 1:
+            raise SetupError("--jwt-key, --jwks and --oidc say where keys are: give one of them")
+        if self.oidc and not self.jwt_audience:
+            raise SetupError("--oidc needs --jwt-audience: a provider makes tokens for others too")
+        if (self.jwt_audience or self.jwt_issuer) and not (self.jwt_key or self.jwks or self.oidc):
             raise SetupError(
                 "--jwt-audience and --jwt-issuer are claims of tokens: give --jwt-key"
             )
-        if self.revoked is not None and self.jwt_key is None:
+        if self.revoked is not None and not self.has_identity:
             raise SetupError("--revoked lists tokens that are no longer valid; it needs --jwt-key")
-        if self.host not in LOOPBACK and self.jwt_key is None:
+        if self.host not in LOOPBACK and not self.has_identity:
             raise SetupError(
                 f"{self.host} can be reached from other machines, and without --jwt-key anyone "
                 "could send events; give a key, or stay on 127.0.0.1 and use --edge-host for "
                 "clients"
             )
 
-    def verifier(self) -> JwtVerifier | None:
-        if self.jwt_key is None:
-            return None
-        try:
-            key = self.jwt_key.read_bytes().strip()
-        except OSError as error:
-            raise SetupError(f"cannot read {self.jwt_key}: {error.strerror}") from None
-        return JwtVerifier(key, audience=self.jwt_audience, issuer=self.jwt_issuer)
+    @property
+    def has_identity(self) -> bool:
+        """Whether callers must say who they are."""
+        return bool(self.jwt_key or self.jwks or self.oidc or self.api_keys)
+
+    def verifier(self) -> Verifier | None:
+        tokens: Verifier | None = None
+        if keys := self._open_token_keys():
+            issuer = self.jwt_issuer or self.oidc
+            tokens = JwtVerifier(
+                keys, audience=self.jwt_audience, issuer=issuer, skew_s=self.jwt_skew_s
+            )
+        if self.api_keys is None:
+            return tokens
+        return ApiKeyVerifier(ApiKeyFile(self.api_keys), tokens)
+
+    def _open_token_keys(self) -> TokenKeys | None:
+        if self.oidc:
+            return discover_keys(self.oidc)
+        location = self.jwks or (str(self.jwt_key) if self.jwt_key else "")
+        return open_keys(location) if location else None
 
     def edge_config(self) -> EdgeConfig:
         return EdgeConfig(

@@ -15,24 +15,20 @@ sessions at the next sweep. Sessions, the HTTP routes and the HTTP source use it
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from edgewise.edge.access.revocation import RevocationList
+from edgewise.edge.access.token_keys import FixedKey, KeyAndAlgorithms, TokenKeys
 from edgewise.errors import ProtocolError, SetupError
 from edgewise.wire.codes import ProtocolCode
 from edgewise.wire.paths import parse_selector, selects
 
 Selectors = tuple[tuple[str, ...], ...]
-SECRET_BYTES_MIN = 32
 TOKEN_BYTES_MAX = 8192
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 REFUSALS_LOGGED_MAX = 100  # different pages and hosts; later ones are refused silently
@@ -84,20 +80,23 @@ class Verifier(Protocol):
 
 
 class JwtVerifier:
-    """HS256/384/512 with a shared secret, or RS256/384/512 and EdDSA with a public key in PEM."""
+    """Verifies tokens by a secret, a public key, or published keys (`token_keys`).
 
-    def __init__(self, key: str | bytes, *, audience: str = "", issuer: str = "") -> None:
-        raw = key.encode() if isinstance(key, str) else key
-        self._key: Any = raw
-        self._algorithms = ["HS256", "HS384", "HS512"]
-        if raw.lstrip().startswith(b"-----BEGIN"):
-            self._key, self._algorithms = _public(raw)
-        elif len(raw) < SECRET_BYTES_MIN:
-            raise SetupError(
-                f"edge: a token secret needs {SECRET_BYTES_MIN} bytes or more, it has {len(raw)}"
-            )
+    `skew_s`: how far the clock of whoever made the token may be from ours.
+    """
+
+    def __init__(
+        self,
+        key: str | bytes | TokenKeys,
+        *,
+        audience: str = "",
+        issuer: str = "",
+        skew_s: int = 0,
+    ) -> None:
+        self._keys = FixedKey(key) if isinstance(key, str | bytes) else key
         self._audience = audience or None
         self._issuer = issuer or None
+        self._skew_s = skew_s
 
     def verify(self, token: str) -> Principal:
         if not token or len(token) > TOKEN_BYTES_MAX:
@@ -105,15 +104,17 @@ class JwtVerifier:
                 ProtocolCode.UNAUTHENTICATED, "a token is needed; none that fits came"
             )
         try:
+            key, algorithms = self._find_key(token)
             claims = jwt.decode(
                 token,
-                self._key,
-                algorithms=self._algorithms,
+                key,
+                algorithms=algorithms,
                 audience=self._audience,
                 issuer=self._issuer,
+                leeway=self._skew_s,
                 options={"require": ["exp", "sub"]},
             )
-            return _principal(claims)
+            return build_principal(claims | {"exp": int(claims["exp"]) + self._skew_s})
         except jwt.ExpiredSignatureError as error:
             raise ProtocolError(ProtocolCode.TOKEN_EXPIRED, "the token has expired") from error
         except (jwt.InvalidTokenError, TypeError, ValueError, ProtocolError) as error:
@@ -121,27 +122,23 @@ class JwtVerifier:
                 ProtocolCode.UNAUTHENTICATED, f"the token does not hold: {error}"
             ) from error
 
-
-def _public(pem: bytes) -> tuple[Any, list[str]]:
-    try:
-        key = load_pem_public_key(pem)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise SetupError(f"edge: the token key is no public key in PEM: {error}") from error
-    if isinstance(key, RSAPublicKey):
-        return key, ["RS256", "RS384", "RS512"]
-    if isinstance(key, Ed25519PublicKey):
-        return key, ["EdDSA"]
-    raise SetupError("edge: the token key must be RSA or Ed25519")
+    def _find_key(self, token: str) -> KeyAndAlgorithms:
+        kid = str(jwt.get_unverified_header(token).get("kid", ""))
+        found = self._keys.find(kid)
+        if found is None:
+            raise jwt.InvalidTokenError(f"no key '{kid[:100]}' is known")
+        return found
 
 
-def _principal(claims: dict[str, Any]) -> Principal:
+def build_principal(claims: Mapping[str, Any]) -> Principal:
+    """From the claims of a token or of an API key; without `exp` it does not end."""
     return Principal(
         name=str(claims["sub"]),
         read=_selectors(claims, "read"),
         publish=_selectors(claims, "publish"),
         request=_selectors(claims, "request"),
         ingest=_selectors(claims, "ingest"),
-        expires_us=int(claims["exp"]) * 1_000_000,
+        expires_us=int(claims.get("exp", 0)) * 1_000_000,
         sessions_max=int(claims.get("sessions", 0)),
         bytes_per_s=int(claims.get("bytes_per_s", 0)),
         updates_per_s=int(claims.get("updates_per_s", 0)),
@@ -150,7 +147,7 @@ def _principal(claims: dict[str, Any]) -> Principal:
     )
 
 
-def _selectors(claims: dict[str, Any], name: str) -> Selectors:
+def _selectors(claims: Mapping[str, Any], name: str) -> Selectors:
     listed = claims.get(name, [])
     if not isinstance(listed, list):
         raise TypeError(f"'{name}' must be a list of selectors")
