@@ -6,9 +6,10 @@
 Whole nodes: `edgewise run` as a process, HTTP in, the edge out. Each kind of query gets rising
 rates until its backlog grows; printed are the last rate that was sustained, how far the engine was
 behind (backlog over rate, p50 and p99), the age of updates at a client, the engine's share of a
-core, and the bytes of state that were written per event. A window is filled first, with events
-whose own time lies in the past, so a window of an hour takes seconds to fill. The peer is the same
-kernel over events in memory (`bench.kernels`): the ratio says what being live costs.
+core, how long batches waited for saves, and the bytes of state that were written per event. A
+window is filled first, with events whose own time lies in the past, so a window of an hour takes
+seconds to fill. The peer is the same kernel over events in memory: the ratio says what being live
+costs. A whole run is kept in bench/results/live.txt.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench.kernels import events
 from edgewise.client.aio import connect
+from edgewise.engines.embedded.fragments import split_for_one_process
+from edgewise.kernel import compile_kernel
+from edgewise.kernel.api import EventRun
+from edgewise.lang import compile_app
 from edgewise.wire.view import Update
 
 RESULTS = Path(__file__).parent / "results" / "live.txt"
@@ -87,6 +93,8 @@ KINDS = (
     Kind("timeBatch 1 s", "from S#window.timeBatch(1 sec) select k, avg(v) as a group by k "
          "insert into A;\n", 1),
 )  # fmt: skip
+QUICK_KINDS = ["filter", "avg 30 s beside", "timeBatch"]
+KERNEL_EVENTS = 200_000  # fed from memory, for the ratio
 RATES = (5_000, 20_000, 60_000, 120_000, 200_000, 300_000)
 
 
@@ -318,6 +326,39 @@ def show(kind: Kind, engine: str, seen: Seen) -> str:
     )
 
 
+def rate_kernels(kind: Kind, count: int) -> float:
+    """Events a second of processor time when the same kernels are fed from memory."""
+    app = compile_app(HEAD + kind.text).app
+    found = [(f, compile_kernel(app, f)) for f in split_for_one_process(app)]
+    began = time.process_time()
+    for run in events(count, kind.keys, per_ms=20):
+        short = EventRun("S", run.ts, run.columns[:2], run.offset, run.clock, run.at)
+        for _, kernel in found:
+            kernel.feed(short)
+            kernel.take_columns()
+    return count / (time.process_time() - began)
+
+
+def climb(kind: Kind, engine: str, rates: tuple[int, ...], seconds: float) -> list[str]:
+    """Rising rates until one is not sustained; a node of its own for each."""
+    lines, best = [], 0
+    for rate in rates:
+        with run_node(kind.text, engine, []) as node:
+            seen = measure(node, kind, rate, seconds)
+        lines.append(show(kind, engine, seen))
+        print(lines[-1], flush=True)
+        if not seen.sustained():
+            break
+        best = rate
+    kernel = rate_kernels(kind, KERNEL_EVENTS)
+    ratio = f"{kernel / best:.1f} times that" if best else "no rate was sustained"
+    lines.append(
+        f"{kind.name:28}{engine:>9}{best:>9} sustained; kernel alone {kernel:,.0f}: {ratio}"
+    )
+    print(lines[-1], flush=True)
+    return lines
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.live", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three kinds, two rates, seconds")
@@ -327,16 +368,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=0)
     args = parser.parse_args(argv)
     seconds = args.seconds or (5 if args.quick else 30)
-    kinds = [k for k in KINDS if not args.kind or any(w in k.name for w in args.kind)]
-    print(TITLES)
-    for engine in args.engine or ("embedded", "spark"):
-        for kind in kinds:
-            for rate in args.rate or RATES:
-                with run_node(kind.text, engine, []) as node:
-                    seen = measure(node, kind, rate, seconds)
-                print(show(kind, engine, seen), flush=True)
-                if not seen.sustained():
-                    break
+    wanted = args.kind or (QUICK_KINDS if args.quick else [""])
+    kinds = [k for k in KINDS if any(part in k.name for part in wanted)]
+    rates = tuple(args.rate or (RATES[:2] if args.quick else RATES))
+    engines = args.engine or (["embedded"] if args.quick else ["embedded", "spark"])
+    lines = [f"load of the machine before: {os.getloadavg()[0]:.1f}", TITLES]
+    print("\n".join(lines), flush=True)
+    for engine, kind in itertools.product(engines, kinds):
+        lines += climb(kind, engine, rates, seconds)
+    if not (args.quick or args.kind or args.rate or args.engine):
+        RESULTS.write_text("\n".join(lines) + "\n")
     return 0
 
 

@@ -21,6 +21,7 @@ from edgewise.kernel.operators.reorder import APP_START, ReorderBuffer
 from edgewise.kernel.operators.stored_table import StoredTable
 from edgewise.kernel.runtime import Failed, Runtime, do_nothing
 from edgewise.kernel.state.kernel_state import KernelState
+from edgewise.kernel.state.queue_parts import LaterEntries, encode_entries
 from edgewise.plan.nodes import App, OnDemandQuery
 
 _KINDS = tuple(EventKind)
@@ -214,6 +215,10 @@ class Kernel:
         return {name: store for name, store in stores if isinstance(store, StoredTable)}
 
     def changed(self) -> Iterable[tuple[bytes, bytes | None]]:
+        return encode_entries(self._saved.changed())
+
+    def collect_changed(self) -> LaterEntries:
+        """As `changed`; what need not stand still meanwhile is left to be encoded later."""
         return self._saved.changed()
 
     def restore(self, states: Iterable[tuple[bytes, bytes]]) -> None:

@@ -25,8 +25,9 @@ from edgewise.engines.batch.select_rows import split_rows
 from edgewise.engines.state.save_schedule import SaveSchedule
 from edgewise.engines.state.saver import SavePoint, StateSaver
 from edgewise.engines.state.storage import open_storage
-from edgewise.engines.state.store import Entries, StateStore
+from edgewise.engines.state.store import StateStore
 from edgewise.kernel.compile import Kernel
+from edgewise.kernel.state.queue_parts import LaterEntries
 from edgewise.plan.fragments import Fragment
 from edgewise.spark.app_plan import SparkPlan
 
@@ -99,7 +100,7 @@ class DriverState:
         self.saver.close()
 
     def _save(self, batch: BatchRange, fragments: Sequence[Fragment]) -> None:
-        def collect() -> list[tuple[StateStore, Entries]]:
+        def collect() -> list[tuple[StateStore, LaterEntries]]:
             found = []
             for fragment in fragments:
                 job = self._build_job(fragment, batch, None)

@@ -10,7 +10,9 @@ from edgewise.kernel.api import EventRun
 from edgewise.kernel.queues import Queue
 from edgewise.kernel.state.queue_parts import (
     LEAST_ROWS,
+    PART_ROWS_MAX,
     QueueParts,
+    encode_entries,
     find_owner,
     forget_stored,
     is_part,
@@ -25,6 +27,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60), st.booleans()
 
 
 def store(entries, into):
+    entries = encode_entries(entries)
     for key, data in entries:
         if data is None:
             into.pop(key, None)
@@ -72,6 +75,20 @@ def test_a_queue_that_is_no_longer_there_takes_its_parts_along():
     store(parts.pack(PLAN, KEY, [{"one": Queue((n,) for n in range(50))}]), stored)
     store(parts.pack(PLAN, KEY, [{}]), stored)
     assert list(stored) == [KEY]
+
+
+def test_many_rows_are_several_parts_that_stay_as_they_were_collected():
+    parts, stored = QueueParts(), {}
+    queue = Queue((n,) for n in range(2 * PART_ROWS_MAX + 1))
+    later = parts.pack(PLAN, KEY, [queue])
+    expected = [Queue(queue)]
+    queue.popleft()
+    queue.append((-1,))
+    store(later, stored)
+    assert sum(map(is_part, stored)) == 3
+    assert load(stored) == expected
+    store(parts.pack(PLAN, KEY, [queue]), stored)
+    assert load(stored) == [queue]
 
 
 def test_a_missing_part_is_refused():

@@ -17,11 +17,12 @@ from typing import Any, Protocol
 
 from edgewise.engines.batch.job import Job
 from edgewise.engines.batch.open_stores import open_stores
-from edgewise.engines.state.store import Entries, StateStore
+from edgewise.engines.state.store import StateStore
 from edgewise.errors import StateError
 from edgewise.kernel import compile_kernel
 from edgewise.kernel.compile import Kernel
 from edgewise.kernel.serialize import fingerprint
+from edgewise.kernel.state.queue_parts import LaterEntries
 from edgewise.plan.fragments import Fragment
 from edgewise.plan.nodes import App, StreamCall, handlers_of
 from edgewise.plan.rules.map_expressions import find_calls
@@ -67,14 +68,17 @@ class LiveKernels:
         while len(self._kernels) > self._limit:
             self._kernels.popitem(last=False)
 
-    def collect_changes(self, job: Job, key_partition: int) -> Entries:
-        """What changed in the state of the kernel that has run `job` since it was last saved."""
+    def collect_changes(self, job: Job, key_partition: int) -> LaterEntries:
+        """What changed in the state of the kernel that has run `job` since it was last saved.
+
+        It goes to `encode_entries`, in any thread.
+        """
         version, kernel = self._kernels.get(_key(job, key_partition), (None, None))
         if kernel is None or version != (job.version, job.revision):
             raise StateError(
                 f"the kernel of '{job.fragment.name}' has not run batch {job.version}"
             )
-        return list(kernel.changed())
+        return kernel.collect_changed()
 
 
 def _key(job: Job, key_partition: int) -> _Key:

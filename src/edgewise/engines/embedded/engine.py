@@ -46,10 +46,11 @@ from edgewise.engines.state.migrate import (
 from edgewise.engines.state.save_schedule import INTERVAL_S, SaveSchedule
 from edgewise.engines.state.saver import SavePoint, StateSaver
 from edgewise.engines.state.storage import LocalStorage
-from edgewise.engines.state.store import Entries, StateStore
+from edgewise.engines.state.store import StateStore
 from edgewise.errors import StateError
 from edgewise.event.arrow import AT
 from edgewise.kernel.compile import Kernel
+from edgewise.kernel.state.queue_parts import LaterEntries
 from edgewise.log.api import LogWriter
 from edgewise.log.files import sync_directory
 from edgewise.plan.fragments import Fragment
@@ -165,7 +166,7 @@ class EmbeddedEngine:
         self._check_sole(_read_last_range(self._ranges))
         stateful = [f for f in self.fragments if not f.stateless]
 
-        def collect() -> list[tuple[StateStore, Entries]]:
+        def collect() -> list[tuple[StateStore, LaterEntries]]:
             jobs = [self._build_job(fragment, last) for fragment in stateful]
             return [
                 (self._store(job.fragment), self._kernels.collect_changes(job, KEY_PARTITION))

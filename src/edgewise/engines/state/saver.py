@@ -10,8 +10,9 @@ shorter one writes it many times, and pays with a longer restart.
       +--------------------->                       fed again, no output
                             +-->                    computed again, output logs drop what they have
 
-When to save is for `save_schedule` to say. Packing runs on the engine's thread, for the state must
-stand still; encoding, fsync and compaction run on a background thread. The save point is written
+When to save is for `save_schedule` to say. Collecting runs on the engine's thread, for the state
+must stand still; rows of windows do not change, so they are encoded on a background thread, where
+fsync and compaction run too. The save point is written
 last: a save that was interrupted does not count. The engines use it.
 """
 
@@ -26,8 +27,9 @@ import msgspec
 
 from edgewise.engines.state.save_schedule import SaveSchedule
 from edgewise.engines.state.storage import Storage
-from edgewise.engines.state.store import FIX, Entries, StateStore
+from edgewise.engines.state.store import FIX, StateStore
 from edgewise.errors import StateError
+from edgewise.kernel.state.queue_parts import LaterEntries, encode_entries
 
 SAVE_POINT = "saved.json"
 
@@ -80,7 +82,7 @@ class StateSaver:
         self.rows += rows
 
     def save(
-        self, point: SavePoint, collect: Callable[[], list[tuple[StateStore, Entries]]]
+        self, point: SavePoint, collect: Callable[[], list[tuple[StateStore, LaterEntries]]]
     ) -> None:
         """Save what `collect` returns, in the background; it packs the changes of each store."""
         self.wait()
@@ -120,10 +122,12 @@ class StateSaver:
         return self._pending is not None
 
     def _write(
-        self, point: SavePoint, changes: list[tuple[StateStore, Entries]], previous: int
+        self, point: SavePoint, changes: list[tuple[StateStore, LaterEntries]], previous: int
     ) -> SavePoint:
         for store, entries in changes:
-            self.stats.bytes += store.write_changes(point.version, entries, previous)
+            self.stats.bytes += store.write_changes(
+                point.version, encode_entries(entries), previous
+            )
         self.storage.write(SAVE_POINT, msgspec.json.encode(point))
         for store, _ in changes:
             self.stats.bytes += store.compact_if_due(point.version)

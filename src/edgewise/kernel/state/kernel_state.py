@@ -21,7 +21,7 @@ from edgewise.kernel.operators.reorder import HELD, ReorderBuffer
 from edgewise.kernel.runtime import FIRST_CELL, Runtime, State
 from edgewise.kernel.state.layout_transfer import carry_state
 from edgewise.kernel.state.pieces import Entries, Pieces, joined
-from edgewise.kernel.state.queue_parts import QueueParts, forget_stored, join_parts
+from edgewise.kernel.state.queue_parts import LaterEntries, QueueParts, forget_stored, join_parts
 from edgewise.plan.nodes import App
 
 States = Iterable[tuple[bytes, bytes]]
@@ -46,13 +46,14 @@ class KernelState:
         self._layout, self._plan_id, self._by_key = layout, plan_id, by_key
         self._pieces, self._parts = Pieces(), QueueParts()
 
-    def changed(self) -> Entries:
+    def changed(self) -> LaterEntries:
+        """What became different; some of it is encoded when it is asked for."""
         rt = self._rt
         if self._by_key is not None:
-            return self._changed_in_cell()
+            return [*self._changed_in_cell()]
         if not rt.keyed:
             return self._changed_whole()
-        touched, out = list(rt.dirty), list[tuple[bytes, bytes | None]]()
+        touched, out = list(rt.dirty), LaterEntries()
         rt.dirty.clear()
         for key in touched:
             state = rt.keys.get(key)
@@ -69,9 +70,9 @@ class KernelState:
         self._stats.keys = len(rt.keys)
         return out
 
-    def _changed_whole(self) -> Entries:
+    def _changed_whole(self) -> LaterEntries:
         """Of a state without a key: new pieces of its lists, new parts of its queues."""
-        rt, parts = self._rt, Entries()
+        rt, parts = self._rt, LaterEntries()
         states: list[tuple[Any, Any]] = []
         for key, state in rt.keys.items():
             found, plain = self._parts.cut(serialize.pack_key(key), [rt.now, *state])

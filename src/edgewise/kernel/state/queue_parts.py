@@ -15,7 +15,8 @@ that it moves to another key partition with it. Used by `kernel_state`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,10 +25,22 @@ from edgewise.kernel import serialize
 from edgewise.kernel.queues import Queue, StoredQueue
 
 LEAST_ROWS = 16  # a queue that never was longer is part of its state
+PART_ROWS_MAX = 4096  # longer ones would hold up other threads while they are encoded
 _MARK = b"\xc1"
 _SIZE_BYTES, _NUMBER_BYTES = 4, 8
 
 Entries = list[tuple[bytes, bytes | None]]
+# Rows never change, so a part may be encoded later and in another thread: a call gives its bytes.
+LaterEntries = list[tuple[bytes, bytes | Callable[[], bytes] | None]]
+
+
+def encode_entries(entries: Iterable[tuple[bytes, Any]]) -> Entries:
+    """All entries as bytes: what was left for later is encoded now."""
+    return [(key, data() if callable(data) else data) for key, data in entries]
+
+
+def _encode_rows(rows: list[Any]) -> bytes:
+    return serialize.encode(serialize.plain(rows))
 
 
 class QueueParts:
@@ -37,14 +50,14 @@ class QueueParts:
         self._next = 0
         self._stored: dict[bytes, dict[int, StoredQueue]] = {}
 
-    def pack(self, plan_id: bytes, key: bytes, state: Any) -> Entries:
+    def pack(self, plan_id: bytes, key: bytes, state: Any) -> LaterEntries:
         """The entry of a state and the changes of its parts."""
         found, plain = self.cut(key, state)
         return [(key, serialize.seal(plan_id, plain)), *found]
 
-    def cut(self, key: bytes, state: Any) -> tuple[Entries, Any]:
+    def cut(self, key: bytes, state: Any) -> tuple[LaterEntries, Any]:
         """The changes of the parts of a state, and the state without its queues."""
-        found: Entries = []
+        found: LaterEntries = []
         met: dict[int, StoredQueue] = {}
 
         def leave(queue: Queue) -> Any:
@@ -68,7 +81,7 @@ class QueueParts:
             self._stored.pop(key, None)
         return found, plain
 
-    def drop(self, key: bytes) -> Entries:
+    def drop(self, key: bytes) -> LaterEntries:
         """The entry of a state that is gone, and its parts."""
         gone = self._stored.pop(key, {}).values()
         return [
@@ -84,7 +97,7 @@ class QueueParts:
             self._next = max(self._next, *(name + 1 for name in met))
 
 
-def _advance(key: bytes, queue: Queue, stored: StoredQueue, found: Entries) -> None:
+def _advance(key: bytes, queue: Queue, stored: StoredQueue, found: LaterEntries) -> None:
     """Cut what left, append what came."""
     known = stored.count()
     came = _count_new(queue, stored.last) if known else len(queue)
@@ -94,14 +107,13 @@ def _advance(key: bytes, queue: Queue, stored: StoredQueue, found: Entries) -> N
         stored.skip -= stored.rows.popleft()
         found.append((_name(key, stored.name, stored.first), None))
         stored.first += 1
-    if came:
-        rows = list(islice(reversed(queue), came))[::-1]
-        found.append(
-            (_name(key, stored.name, stored.end), serialize.encode(serialize.plain(rows)))
-        )
-        stored.rows.append(came)
+    rows = list(islice(reversed(queue), came))[::-1]
+    for low in range(0, came, PART_ROWS_MAX):
+        part = rows[low : low + PART_ROWS_MAX]
+        found.append((_name(key, stored.name, stored.end), partial(_encode_rows, part)))
+        stored.rows.append(len(part))
         stored.end += 1
-        stored.last = rows[-1]
+        stored.last = part[-1]
 
 
 def _count_new(queue: Queue, last: Any) -> int:
