@@ -21,7 +21,8 @@ FROZEN = [
     "Schema", "SetupError", "Sink", "SinkSpec", "Source", "SourceSpec", "__version__",
     "aggregate", "aio", "answers", "avg", "call", "col", "compile_app", "compile_query",
     "connect", "count", "distinct_count", "eep", "every", "format_app", "function", "lit",
-    "max_", "merge_from_aggregate", "min_", "pattern", "replay", "sequence", "std_dev", "stream",
+    "max_", "merge_from_aggregate", "min_", "pattern", "publisher", "replay", "sequence",
+    "std_dev", "stream",
     "sum_",
 ]  # fmt: skip
 

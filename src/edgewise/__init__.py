@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from edgewise import eep
     from edgewise.client import aio
+    from edgewise.client.publisher import publisher
     from edgewise.client.sync import connect
     from edgewise.edge.server.answers import answers
     from edgewise.edge.topics.merges import Merge
@@ -120,6 +121,7 @@ _MODULES = {
     "eep": "",
     # Clients of a node: `connect` blocks, `aio.connect` does not.
     "connect": "client.sync",
+    "publisher": "client.publisher",
     "aio": "client",
     # What can go wrong.
     "EdgewiseError": "errors",
@@ -175,6 +177,7 @@ __all__ = [
     "merge_from_aggregate",
     "min_",
     "pattern",
+    "publisher",
     "replay",
     "sequence",
     "std_dev",

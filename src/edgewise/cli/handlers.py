@@ -281,7 +281,12 @@ def publish(arguments: argparse.Namespace) -> None:
 
     with _open(arguments.events) as lines:
         accepted = publish_lines(
-            arguments.url, arguments.stream, lines, _read_token(arguments), arguments.ca
+            arguments.url or ["http://127.0.0.1:8006"],
+            arguments.stream,
+            lines,
+            _read_token(arguments),
+            arguments.ca,
+            producer=arguments.producer,
         )
     print(f"{accepted} events accepted")
 

@@ -225,7 +225,14 @@ def _add_publish(commands: Parsers) -> None:
     parser.add_argument(
         "--events", type=Path, default=Path("-"), help="file of JSON lines; - is stdin"
     )
-    parser.add_argument("--url", default="http://127.0.0.1:8006", help="ingest URL of a node")
+    parser.add_argument(
+        "--url",
+        action="append",
+        help="ingest URL of a node (default: http://127.0.0.1:8006); again for each node",
+    )
+    parser.add_argument(
+        "--producer", default="", help="a name: the same events sent again under it count once"
+    )
     add_identity(parser)
     parser.set_defaults(call=handlers.publish)
 

@@ -5,65 +5,38 @@
 
 from __future__ import annotations
 
-import http.client
 import itertools
 import socket
-import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
+from edgewise.client.publisher import publisher
 from edgewise.client.sync import connect
-from edgewise.errors import BadEvent, SetupError
+from edgewise.errors import SetupError
 from edgewise.wire.view import Removed, Staled, Stopped, Update
 
-BATCH_LINES = 1_000
-TIMEOUT_S = 30
 CONNECT_S = 5
 
 
 def publish(
-    url: str, stream: str, lines: Iterable[bytes], token: str = "", ca: Path | None = None
+    urls: str | Sequence[str],
+    stream: str,
+    lines: Iterable[bytes],
+    token: str = "",
+    ca: Path | None = None,
+    *,
+    producer: str = "",
 ) -> int:
-    """Post JSON lines in batches; returns how many events are durable."""
-    parts = urlsplit(url)
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context(cafile=ca)
-        connection = http.client.HTTPSConnection(
-            parts.hostname or "", parts.port, timeout=TIMEOUT_S, context=context
-        )
-    else:
-        connection = http.client.HTTPConnection(
-            parts.hostname or "", parts.port, timeout=TIMEOUT_S
-        )
-    headers = {"Content-Type": "application/x-ndjson"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    non_empty = (line for line in lines if line.strip())
-    accepted = 0
-    try:
-        while batch := list(itertools.islice(non_empty, BATCH_LINES)):
-            connection.request(
-                "POST",
-                f"/streams/{quote(stream, safe='')}",
-                b"".join(line.rstrip(b"\n") + b"\n" for line in batch),
-                headers,
-            )
-            answer = connection.getresponse()
-            body = answer.read()
-            if answer.status != http.HTTPStatus.OK:
-                before = f"after {accepted} accepted events: " if accepted else ""
-                raise BadEvent(f"{before}{body.decode(errors='replace')}", index=accepted)
-            accepted += msgspec.json.decode(body)["accepted"]
-    except OSError as error:
-        raise SetupError(f"no node answers at {url}: {error}; is `edgewise run` up?") from None
-    finally:
-        connection.close()
-    return accepted
+    """Post JSON lines in batches; returns how many events are durable.
+
+    With a `producer`, the same lines sent again, after a failure or by mistake, count once.
+    """
+    with publisher(urls, producer, token=token, ca=ca) as out:
+        return out.send_lines(stream, lines)
 
 
 def tail(
