@@ -276,6 +276,23 @@ def lsp(arguments: argparse.Namespace) -> None:
     serve(arguments.functions)
 
 
+def query(arguments: argparse.Namespace) -> None:
+    import json
+
+    from edgewise.node.app import extensions
+    from edgewise.node.app.load import load
+    from edgewise.node.commands.query import answer_query
+    from edgewise.node.data_dir import DataDirectory
+    from edgewise.node.log_locations import LogLocations
+
+    app = load(arguments.app, arguments.functions).app
+    data_dir = DataDirectory(arguments.data, LogLocations.parse(tuple(arguments.log), app))
+    functions = extensions.find(tuple(arguments.functions)).functions
+    found = answer_query(app, arguments.query, data_dir.checkpoint(app.name), functions)
+    for row in found.rows:
+        print(json.dumps(dict(zip(found.columns, row, strict=True)), default=str))
+
+
 def publish(arguments: argparse.Namespace) -> None:
     from edgewise.node.commands.publish_tail import publish as publish_lines
 

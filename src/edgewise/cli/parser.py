@@ -48,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
         _add_topology,
         _add_fmt,
         _add_lsp,
+        _add_query,
         _add_publish,
         _add_tail,
         _add_log,
@@ -216,6 +217,15 @@ def _add_lsp(commands: Parsers) -> None:
         "--grammar", action="store_true", help="print the colours for an editor (TextMate) and end"
     )
     parser.set_defaults(call=handlers.lsp)
+
+
+def _add_query(commands: Parsers) -> None:
+    example = "edgewise query app.siddhi \"from Names on symbol == 'ibm' select name\""
+    summary = "answer an on-demand query from what an app holds, as JSON lines"
+    parser = add_command(commands, "query", summary, example)
+    add_app_and_logs(parser)
+    parser.add_argument("query", help="the text: from STORE [on CONDITION] select ...")
+    parser.set_defaults(call=handlers.query)
 
 
 def _add_publish(commands: Parsers) -> None:

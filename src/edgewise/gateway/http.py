@@ -2,6 +2,7 @@
 
     POST /streams/{stream}   200 {"accepted": n, "first": offset, "end": offset}
     GET  /streams/{stream}/publish   a WebSocket, see `websocket`
+    POST /query              an on-demand query, see `query_endpoint`
     GET  /streams            the streams and their attributes
     GET  /openapi.json       this table for machines
     GET  /metrics            counters for Prometheus
@@ -20,6 +21,7 @@ import difflib
 import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -32,7 +34,7 @@ from edgewise.event.clock import SystemClock
 from edgewise.gateway.admit import Admission
 from edgewise.gateway.append_queue import AppendQueue, CaptureClock, describe_append
 from edgewise.gateway.caller_checks import CallerChecks
-from edgewise.gateway.http_pages import build_pages
+from edgewise.gateway.http_pages import ALIVE, HEALTH_PAGES, build_pages, choose_page
 from edgewise.gateway.http_protocol import HeadLimits, build_server
 from edgewise.gateway.http_responses import (
     JSON,
@@ -40,13 +42,13 @@ from edgewise.gateway.http_responses import (
     add_headers,
     list_headers,
     refuse_method,
-    refuse_path,
     refuse_websocket,
     respond,
 )
 from edgewise.gateway.ingest_config import IngestConfig
 from edgewise.gateway.mappers import Mapper, build_mapper
 from edgewise.gateway.producer import parse_idempotency_key
+from edgewise.gateway.query_endpoint import QUERY_PAGE, QUERY_RIGHT, QueryEndpoint
 from edgewise.gateway.quotas import CallerUse, Publisher, Quotas
 from edgewise.gateway.refusal import Refusal, refuse_request
 from edgewise.gateway.request_body import (
@@ -62,9 +64,6 @@ from edgewise.log.api import LogWriter
 
 STREAMS = "/streams/"
 RETRY_FULL_S = 5
-LIVE_PAGE = "/livez"
-HEALTH_PAGES = frozenset({LIVE_PAGE, "/readyz", "/healthz"})  # for callers without a token too
-ALIVE = b'{"status":"ok"}'
 SETTLE_S = 0.5
 
 
@@ -79,6 +78,7 @@ class IngestServer:
     ) -> None:
         self._config = config or IngestConfig()
         self.stats = ConnectorStats()
+        self.queries = QueryEndpoint()
         self.extra_metrics: Callable[[], str] = str  # of the node, in the same format
         # Whether the node is ready, and the body that says so; the argument: with reasons.
         self.health: Callable[[bool], tuple[bool, bytes]] = lambda _detailed: (True, ALIVE)
@@ -204,6 +204,9 @@ class IngestServer:
         if method == "OPTIONS" and cors_headers:  # a browser asks whether its page may
             await respond(send, 204, b"", JSON)
             return
+        if path == QUERY_PAGE:
+            await self._answer_query(scope, receive, send)
+            return
         caller = self._checks.identify(scope, stream)
         if isinstance(caller, Refusal) and path not in HEALTH_PAGES:
             await self._refuse("", caller, receive, send)
@@ -212,20 +215,18 @@ class IngestServer:
             assert isinstance(caller, Publisher)
             await self._post_within_quota(scope, receive, send, caller=caller, stream=stream)
             return
-        page = self._pages.get(path)
-        if path in HEALTH_PAGES and method in {"GET", "HEAD"}:
-            ready, body = True, ALIVE
-            if path != LIVE_PAGE:
-                ready, body = self.health(isinstance(caller, Publisher))
-            await respond(send, 200 if ready else 503, body, JSON, head=method == "HEAD")
-        elif page is None and path not in HEALTH_PAGES:
-            await self._refuse("", refuse_path(path), receive, send)
-        elif method not in {"GET", "HEAD"}:
-            await self._refuse("", refuse_method(method, b"GET, HEAD"), receive, send)
+        known = isinstance(caller, Publisher)
+        page = choose_page(path, method, self._pages, partial(self.health, known))
+        if isinstance(page, Refusal):
+            await self._refuse("", page, receive, send)
         else:
-            assert page is not None
-            kind, make = page
-            await respond(send, 200, make(), kind, head=method == "HEAD")
+            await respond(send, page.status, page.body, page.kind, head=method == "HEAD")
+
+    async def _answer_query(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        caller = self._checks.identify(scope, QUERY_RIGHT)
+        why = await self.queries.respond(scope, receive, send, caller)
+        if why is not None:
+            await self._refuse("", why, receive, send)
 
     async def _publish(
         self, path: str, scope: dict[str, Any], receive: Receive, send: Send

@@ -7,18 +7,48 @@ for. Used by `http`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
 from edgewise.event.schema import Schema
-from edgewise.gateway.http_responses import JSON
+from edgewise.gateway.http_responses import JSON, refuse_method, refuse_path
 from edgewise.gateway.ingest_config import IngestConfig
 from edgewise.gateway.openapi import build_openapi
+from edgewise.gateway.refusal import Refusal
 
 _TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 
+LIVE_PAGE = "/livez"
+HEALTH_PAGES = frozenset({LIVE_PAGE, "/readyz", "/healthz"})  # for callers without a token too
+ALIVE = b'{"status":"ok"}'
+
 Page = tuple[bytes, Callable[[], bytes]]  # content type, body
+Health = Callable[[], tuple[bool, bytes]]  # ready, body
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    kind: bytes
+    body: bytes
+
+
+def choose_page(
+    path: str, method: str, pages: Mapping[str, Page], health: Health
+) -> Response | Refusal:
+    """The page at the path, built now, or why there is none."""
+    page = pages.get(path)
+    if page is None and path not in HEALTH_PAGES:
+        return refuse_path(path)
+    if method not in {"GET", "HEAD"}:
+        return refuse_method(method, b"GET, HEAD")
+    if page is not None:
+        kind, make = page
+        return Response(200, kind, make())
+    ready, body = (True, ALIVE) if path == LIVE_PAGE else health()
+    return Response(200 if ready else 503, JSON, body)
 
 
 def build_pages(

@@ -27,6 +27,7 @@ from edgewise.errors import EdgewiseError, LogError, LogLocked, SetupError
 from edgewise.gateway.connectors import Connector, load_sink_class, load_source_class
 from edgewise.gateway.dedup import DedupWriter
 from edgewise.gateway.http import IngestServer
+from edgewise.gateway.query_endpoint import QueryEndpoint
 from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.stats import ConnectorStats
 from edgewise.ha.fsm import Role
@@ -35,11 +36,13 @@ from edgewise.log.api import LogWriter
 from edgewise.log.lease import EPOCH_NONE
 from edgewise.log.locations import open_reader, open_writer
 from edgewise.log.retrying_reader import RetryingReader
+from edgewise.node.app import extensions
 from edgewise.node.app.app_topic import APP_TOPIC, describe_app
 from edgewise.node.app.attribute_defaults import read_defaults
 from edgewise.node.app.declared_merges import register_aggregates
 from edgewise.node.app.load import LoadedApp
 from edgewise.node.app.sources_sinks import SourcesAndSinks, check_live_change
+from edgewise.node.commands.query import answer_query
 from edgewise.node.config import NodeConfig, WallClock
 from edgewise.node.data_dir import DataDirectory, describe_retention
 from edgewise.node.log_locations import LogLocations
@@ -221,6 +224,7 @@ class ActiveNode:
             + format_metrics(self.role_status())
         )
         self.ingest.health = self._describe_health
+        self.ingest.queries = QueryEndpoint(self._answer_query)
         self.ingest.check_disk = lambda: (self._disk.problem, self._disk.pause_s)
         self.http_port = await self.ingest.start(config.host, config.http_port)
         scheme = "https" if config.tls else "http"
@@ -341,6 +345,12 @@ class ActiveNode:
         report = self.health.report
         body = report.to_dict(detailed=detailed) | describe_role(self.role_status())
         return report.ready, msgspec.json.encode(body)
+
+    def _answer_query(self, text: str) -> bytes:
+        """In a thread: it reads the state that the engine saved last."""
+        functions = extensions.find(self.config.functions).functions
+        checkpoint = self.data_dir.checkpoint(self.app.name)
+        return answer_query(self.app, text, checkpoint, functions).encode()
 
     async def _publish_rates(self) -> None:
         rates = Rates()

@@ -69,7 +69,7 @@ def migrate_state(
 ) -> StateLocation:
     """`last` is the version that will be loaded first, and the app's time then."""
     layouts = {f.name: compile_kernel(app, f).layout for f in fragments}
-    old = _read(checkpoint)
+    old = read_saved_plan(checkpoint)
     if old is None:
         old = SavedPlan(0, layouts, uuid.uuid4().hex)  # noqa: TID251
         _write(checkpoint, old)
@@ -157,7 +157,8 @@ def _locate_state(checkpoint: Path, generation: int) -> Path:
     return checkpoint / "state" / str(generation)
 
 
-def _read(checkpoint: Path) -> SavedPlan | None:
+def read_saved_plan(checkpoint: Path) -> SavedPlan | None:
+    """The plan whose state the checkpoint holds; None where nothing ran on it yet."""
     path = checkpoint / PLAN_FILE
     if not path.exists():
         return None

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgewise.eep.language import DEFINITIONS, fold
 from edgewise.event.types import AttrType
 from edgewise.lang.lower.scope import Scope, Slot
 from edgewise.lang.syntax import expr as written
@@ -28,6 +27,8 @@ class ElementAggregate:
     own: exprs.AggregateBody | None = None
 
     def __call__(self, values: Sequence[Any] | None) -> Any:
+        from edgewise.eep.language import DEFINITIONS, fold  # it loads numpy; `check` must not
+
         return fold(self.own or DEFINITIONS[self.name.lower()], values or ())
 
 
