@@ -6,7 +6,7 @@ from edgewise.plan.fragments import Fragment
 
 KEYS = (("A", ("k",)),)
 PAIR = (
-    "from every e1=A[v > 3] -> e2=A[k == e1.k and v < e1.v] within 1 sec "
+    "from every e1=A[v > 3] -> e2=A[k == e1.k and v != e1.v] within 1 sec "
     "select e1.v as a insert into O;"
 )
 
