@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ENGINE ?= embedded
 CASES ?= $(addprefix ../shared/conformance/,siddhi_cases.json generated.json functions.json)
 
-.PHONY: install demo test test-integration test-cluster test-deploy faults check format docs pages bench conformance clean java
+.PHONY: install demo test test-integration test-cluster test-deploy faults check format docs pages bench bench-cep conformance clean java
 
 install: java $(STAMP)
 
@@ -56,6 +56,9 @@ pages: $(STAMP)
 
 bench: java $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
+
+bench-cep: java $(STAMP)
+	$(BIN)/python -m bench.patterns $(ARGS)
 
 conformance: java $(STAMP)
 	for file in $(CASES); do \

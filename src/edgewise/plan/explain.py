@@ -24,6 +24,7 @@ from edgewise.plan.nodes import (
 from edgewise.plan.rules.chain import split_into_stages
 from edgewise.plan.rules.column_pruning import find_read_attributes
 from edgewise.plan.rules.native_spark import build_prefilter, explain_kernel_use
+from edgewise.plan.rules.pattern_cost import derive_pattern_costs
 from edgewise.plan.rules.rewrite import rewrite
 from edgewise.plan.rules.state_bounds import StateBound, derive_state_bounds
 from edgewise.plan.text import show, show_input
@@ -48,6 +49,7 @@ class QueryOutline:
     output: str
     state: str
     grows: str
+    cost: str = ""  # of an event of a pattern, as its open matches become many
     notes: tuple[str, ...] = ()
 
 
@@ -92,6 +94,7 @@ def build_outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> 
     """What there is to say about a plan; `notes` adds lines to queries by name."""
     app = rewrite(app)
     held, partitions = derive_state_bounds(app), {p.name: p for p in app.partitions}
+    costs = {name: cost.text for name, cost in derive_pattern_costs(app).items()}
     queries, streams = {q.name: q for q in app.queries}, {s.name: s for s in app.streams}
     fragments: list[FragmentOutline] = []
     for fragment in split_into_stages(app):
@@ -101,7 +104,11 @@ def build_outline(app: App, notes: Mapping[str, tuple[str, ...]] = NO_NOTES) -> 
         seen = [streams[n] for s in names for n in (s, f"!{s}") if n in streams]
         part = replace(app, queries=tuple(own), streams=tuple(seen))
         outlines = tuple(
-            _outline_query(q, partitions.get(q.partition), held[q.name], notes.get(q.name, ()))
+            replace(
+                _outline_query(q, partitions.get(q.partition), held[q.name]),
+                cost=costs.get(q.name, ""),
+                notes=notes.get(q.name, ()),
+            )
             for q in own
         )
         fragments.append(_outline_fragment(part, fragment, outlines))
@@ -161,9 +168,7 @@ def _describe_order(app: App) -> str:
     return f"{each}; the app's time runs {format_duration(app.lateness_ms)} behind"
 
 
-def _outline_query(
-    query: Query, partition: Partition | None, held: StateBound, notes: tuple[str, ...]
-) -> QueryOutline:
+def _outline_query(query: Query, partition: Partition | None, held: StateBound) -> QueryOutline:
     source = show_input(query.input)
     if partition is not None:
         keys = ", ".join(f"{_describe_key(k.value)} of {k.stream}" for k in partition.keys)
@@ -178,7 +183,6 @@ def _outline_query(
         _describe_output(query),
         held.text,
         held.why,
-        notes,
     )
 
 
@@ -276,6 +280,7 @@ def _draw_fragment(fragment: FragmentOutline) -> list[str]:
         lines.append(f"{'└─' if last else '├─'} {query.name}, line {query.line}")
         state = query.state + (f", grows without end: {query.grows}" if query.grows else "")
         rows = [("from", query.source), ("select", query.select), ("state", state)]
+        rows += [("cost", query.cost)] if query.cost else []
         rows += [("note", note) for note in query.notes]
         rows.append(("to", query.output))
         stem = "   " if last else "│  "

@@ -43,6 +43,7 @@ def test_a_chain_is_held_by_the_key_that_its_events_share(text, keys, crossing):
         "every (e1=A -> e2=B) -> e3=A",
         "every e1=A<2:3> -> e2=B",
         "every e1=A -> e2=B[v > e1.v]",
+        "every e1=A -> e2=B[k == e1.k] -> e3=A[v > e1.v]",
         "every e1=A -> e2=B[k == e1.k] -> e3=A",
         "every e1=A -> e2=B[k == e1.k] -> e3=A[v == e1.v]",
         "every e1=A, e2=B",

@@ -22,6 +22,8 @@ from edgewise.kernel.runtime import Row, State
 class Counted(Element):
     """`least` to `most` events; greedy, while the next element already waits from `least` on."""
 
+    counts = True
+
     def __init__(
         self, machine: Machine, test: Predicate, *, start: bool, least: int, most: int | None
     ) -> None:

@@ -37,6 +37,7 @@ class Element:
     """One event of a stream. Others below change single verbs of it."""
 
     absent = False
+    counts = False
     may_skip = False  # a match may pass without an event of this element
 
     def __init__(self, machine: Machine, test: Predicate, *, start: bool) -> None:
@@ -231,6 +232,8 @@ class Element:
         """Where an old match starts no group again, is no time-out, and has begun."""
         machine = self.machine
         told = machine.delivers_timeouts or self.around is not None
+        if self.within is not None:  # one that a count under `every` collects stands here too
+            told = told or any(e.counts and e.around is not None for e in machine.elements)
         return not (
             self.sequence or self.start or told or machine.elements[machine.starts[0]].may_skip
         )

@@ -12,16 +12,22 @@ from edgewise.lang.report import Report
 from edgewise.plan.inputs import ChainState, CountState, EveryState, State, StateKind
 from edgewise.plan.nodes import App, Query, StateInput, state_leaves
 from edgewise.plan.rules.keys import explain_unkeyed_pattern
+from edgewise.plan.rules.pattern_cost import derive_pattern_costs
 from edgewise.plan.rules.state_bounds import ENDLESS, derive_state_bounds
 
 
 def advise(report: Report, app: App) -> None:
     found = derive_state_bounds(app)
+    costs = derive_pattern_costs(app)
     partitions = {p.name: p.span for p in app.partitions}
     for query in app.queries:
         _check_bound(report, query, found[query.name].why, partitions.get(query.partition))
         _check_key(report, query)
         _check_sequence(report, query)
+        cost = costs.get(query.name)
+        if cost is not None and cost.why and found[query.name].why:
+            text = f"an event costs more with every open match: {cost.why}"
+            report.warn_at(query.span, text, cost.fix)
 
 
 def _check_bound(report: Report, query: Query, why: str, partition: Span | None) -> None:
