@@ -1,3 +1,5 @@
+import re
+import subprocess
 import sys
 
 import pytest
@@ -33,3 +35,16 @@ def test_a_checkpoint_file_has_no_checksum_file(spark, tmp_path):
     query.awaitTermination()
     files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {"metadata", "0"}
+
+
+def test_a_setting_that_spark_refuses_is_one_sentence():
+    """In a process of its own: a session that runs takes no such setting any more."""
+    code = (
+        "from edgewise.spark.session import start_session\n"
+        "start_session('local[1]', settings={'spark.network.timeout': '1s'})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert re.search(r"SetupError: Spark does not start on local\[1\]: .*timeout", last)

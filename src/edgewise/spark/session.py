@@ -14,8 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from edgewise.errors import SetupError
 from edgewise.spark.masters import Master
 from edgewise.spark.source import LogSource
 
@@ -84,7 +86,11 @@ def start_session(
         builder = builder.config("spark.local.dir", str(scratch.absolute()))
     for key, value in settings.items():
         builder = builder if key == JAVA_OPTIONS else builder.config(key, value)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except Py4JJavaError as error:  # a page of Java's own; its first line is for people
+        reason = str(error.java_exception.getMessage()).partition("\n")[0]
+        raise SetupError(f"Spark does not start on {master}: {reason}") from error
     session.dataSource.register(LogSource)
     if not elsewhere:
         _disable_checksum_files(session)
