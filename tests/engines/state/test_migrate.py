@@ -104,7 +104,7 @@ def test_the_difference_is_reported_and_changed_queries_start_empty(tmp_path):
     for _ in range(3):
         running.live.run_batch(0)
     change = running.take(PLANS[1])
-    assert set(change.rebuilt) == {"query sums", "query pairs"}  # they had keys, count has none
+    assert set(change.kept) == {"query sums", "query pairs"}  # they run apart from the new ones
     assert change.added == ("query count", "query odd")
     running.live.run_batch(0)
     change = running.take(PLANS[2])
@@ -118,6 +118,26 @@ def test_the_difference_is_reported_and_changed_queries_start_empty(tmp_path):
     kept = running.layout.checkpoint("app") / "state"
     assert [p.name for p in kept.iterdir()] == ["2"]
     running.stop()
+
+
+def test_a_query_that_loses_its_key_is_rebuilt_from_the_log(tmp_path):
+    """A neighbour of the same target that counts over all keys takes the key from both."""
+    made = events(5, 40)
+    running = Running(tmp_path, made)
+    running.take(SUMS)
+    for _ in range(4):
+        running.live.run_batch(0)
+    total = "@info(name='total') from S select 'all' as k, sum(v) as s insert into Sums;\n"
+    assert running.take(SUMS + total).rebuilt == ("query sums",)
+    while running.live.run_batch(0):
+        pass
+    last = {key: value for _, (key, value) in running.rows("Sums") if key != "all"}
+    running.stop()
+    sums = {}
+    for event in made:
+        if event.stream == "S":
+            sums[event.data[0]] = sums.get(event.data[0], 0) + event.data[1]
+    assert last == sums
 
 
 def test_an_interrupted_migration_is_done_again(tmp_path, monkeypatch):
