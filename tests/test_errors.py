@@ -76,4 +76,6 @@ def test_every_extra_brings_its_package():
     text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
     extras = tomllib.loads(text)["project"]["optional-dependencies"]
     assert set(EXTRAS.values()) == set(extras) - {"all"}
-    assert extras["all"] == ["edgewise[spark,kafka,mqtt,amqp,zeromq]"]
+    [everything] = extras["all"]
+    named = everything.removeprefix("edgewise[").removesuffix("]").split(",")
+    assert set(named) == set(extras) - {"all", "amqp1"}  # amqp1 has to be compiled
