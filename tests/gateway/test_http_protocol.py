@@ -2,10 +2,13 @@
 
 import json
 import socket
+import ssl
 import time
 import urllib.request
+from contextlib import suppress
 
 import pytest
+from tests.support.certificate import certificate
 from tests.support.loop_thread import LoopThread
 from tests.support.memory_log import MemoryLog
 
@@ -136,3 +139,14 @@ def test_a_large_body_is_no_large_head(serve):
     )
     with connect(port, head + body) as whole:
         assert b'"accepted":2000' in read_all(whole)
+
+
+def test_a_header_without_end_is_cut_under_tls_too(serve, tmp_path):
+    port = serve(head_bytes_max=4096, tls=certificate(tmp_path))
+    context = ssl.create_default_context(cafile=tmp_path / "cert.pem")
+    with connect(port) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as client:
+        client.sendall(b"GET / HTTP/1.1\r\nX: ")
+        with suppress(OSError):
+            for _ in range(1_000_000):  # 64 GB
+                client.sendall(b"x" * 65536)
+            raise AssertionError("all of it was taken")

@@ -19,6 +19,8 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+REFUSED_LINGER_S = 0.5  # between an answer that refuses and the end of the connection
+
 
 @dataclass(frozen=True, slots=True)
 class HeadLimits:
@@ -160,3 +162,5 @@ class LimitedProtocol(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+        # Under TLS a closing transport still reads, until the peer closes as well.
+        self.loop.call_later(REFUSED_LINGER_S, self.transport.abort)

@@ -30,6 +30,7 @@ from edgewise.edge.transports.websocket import Packer, WebSocket
 from edgewise.wire.codes import MEANING, ProtocolCode
 
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
+REFUSED_LINGER_US = 500_000  # between an answer that refuses and the end of the connection
 _SIOCOUTQ = 0x5411  # bytes the peer has not acknowledged, Linux
 
 
@@ -76,6 +77,7 @@ class Connection(asyncio.Protocol):
         self._since_us = host.now_us()
         self._begun_us: int | None = self._since_us  # of a request that is not complete
         self._peer = ""
+        self._refused_us = 0
 
     # asyncio's side
 
@@ -166,6 +168,9 @@ class Connection(asyncio.Protocol):
     def tick(self, now_us: int) -> None:
         session, transport = self.session, self._transport
         if transport is None:
+            return
+        if self._refused_us and now_us - self._refused_us > REFUSED_LINGER_US:
+            transport.abort()  # under TLS a closing transport still reads, until the peer closes
             return
         if session is None:
             silent = now_us - self._since_us > self._config.idle_ms * 1000
@@ -365,6 +370,7 @@ class Connection(asyncio.Protocol):
         """Answer and close: what follows on this connection cannot be understood."""
         self._asked = None
         self.respond(response)
+        self._refused_us = self._host.now_us()
 
     def _write(self, data: bytes) -> None:
         assert self._transport is not None
