@@ -145,6 +145,28 @@ def test_executors_compute_each_row_once_and_a_changed_app_keeps_its_state(
     }
 
 
+def test_a_worker_whose_link_is_cut_is_replaced_and_no_row_is_lost(cluster, broker, s3, hidden):
+    logs = f"kafka://{broker.address}/cut"
+    options = ("--log", logs, "--state", s3.uri("cut"), "--partitions", "4")
+    settings = (
+        "network.timeout=10s",
+        "network.timeoutInterval=5s",
+        "executor.heartbeatInterval=2s",
+    )
+    impatient = [word for setting in settings for word in ("--conf", f"spark.{setting}")]
+    fill(f"{logs}-S", 0, ROWS)
+    with start(cluster, hidden / "cut", TOTALS, *options, *impatient) as node:
+        node.wait_for_line("query running", START_S_MAX)
+        assert rows_in(f"{logs}-O") == 0, "executors are at work"
+        cluster.cut(1)
+        until(lambda: rows_in(f"{logs}-O") == ROWS, START_S_MAX)
+        cluster.mend(1)
+    each = ROWS // KEYS
+    assert totals_of(f"{logs}-O", "total") == {
+        f"k{n}": list(range(1, each + 1)) for n in range(KEYS)
+    }
+
+
 def read_json(url):
     with urllib.request.urlopen(url, timeout=30) as answer:
         return json.load(answer)
