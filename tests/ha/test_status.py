@@ -1,5 +1,5 @@
 from edgewise.ha.fsm import Role
-from edgewise.ha.status import RoleStatus, describe_role, format_metrics
+from edgewise.ha.status import RoleStatus, assume_active, describe_role, format_metrics
 
 STATUS = RoleStatus(Role.ACTIVE, 7, 1_500, "host:12")
 
@@ -16,3 +16,7 @@ def test_metrics_have_a_line_for_each_role_and_one_of_them_is_set():
     assert "edgewise_ha_epoch 7" in lines
     assert "edgewise_ha_role_since_seconds 1.5" in lines
     assert 'edgewise_ha_lease{holder="host:12"} 1' in lines
+
+
+def test_a_node_without_an_election_is_active_under_no_epoch():
+    assert describe_role(assume_active()) == {"role": "active", "epoch": 0, "since_ms": 0}

@@ -41,6 +41,7 @@ def test_an_event_goes_all_the_way_and_ctrl_c_leaves_nothing(start):
     assert answer["accepted"] == 2
     assert topic(node.edge, "counts/a", lambda v: v["n"] == 2)["total"] == 5
     topic(node.edge, "$sys/rates", lambda v: v["events_in"] == 2)
+    assert topic(node.edge, "$sys/ha", lambda v: v["role"] == "active")["epoch"] == 1
     children = children_of(node.process.pid)
     assert children
     began = time.monotonic()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewise.ha.fsm import Role
+from edgewise.log.lease import EPOCH_NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class RoleStatus:
     epoch: int
     since_ms: int
     holder: str
+
+
+def assume_active() -> RoleStatus:
+    """Of a node that takes no part in an election."""
+    return RoleStatus(Role.ACTIVE, EPOCH_NONE, 0, "")
 
 
 def describe_role(status: RoleStatus) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgewise.edge.access.api_keys import ApiKeyFile, ApiKeyVerifier
@@ -25,10 +25,11 @@ from edgewise.gateway.ingest_config import IngestConfig
 from edgewise.gateway.quotas import QuotaConfig
 from edgewise.gateway.spec import SourceSpec
 from edgewise.log.api import LogConfig
-from edgewise.node.data_dir import RETAIN_EVERY_S
+from edgewise.node.data_dir import RETAIN_EVERY_S, DataDirectory
 from edgewise.node.ingest_auth import IngestAuth
 from edgewise.node.isolation.isolated_pool import CallLimits
 from edgewise.node.upkeep.archiver import ArchiveConfig
+from edgewise.plan.nodes import App
 
 PROCESSES_MAX = 64  # of the edge on one port
 COLD, WARM = STANDBYS = ("cold", "warm")
@@ -111,6 +112,11 @@ class NodeConfig:
     def has_identity(self) -> bool:
         """Whether callers must say who they are."""
         return bool(self.jwt_key or self.jwks or self.oidc or self.api_keys)
+
+    def bound_logs(self, data_dir: DataDirectory, app: App) -> NodeConfig:
+        """With the share of the disk that each log may take."""
+        log = data_dir.bound_retention(app, self.log, self.retain_disk_share)
+        return replace(self, log=log)
 
     def verifier(self) -> Verifier | None:
         tokens: Verifier | None = None

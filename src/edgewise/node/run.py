@@ -36,7 +36,7 @@ from edgewise.node.log_locations import LogLocations
 from edgewise.node.pages import DEMO, add_page
 from edgewise.node.processes.children import Child
 from edgewise.node.processes.engine_supervisor import prepare_engine
-from edgewise.node.serve import ActiveNode, bound_logs
+from edgewise.node.serve import ActiveNode
 from edgewise.node.terminal import Terminal
 from edgewise.spark.masters import Master, parse_settings
 
@@ -191,7 +191,7 @@ class Node:
     async def _prepare_engine(self) -> None:
         """Not waited for: a node that is alone takes the lease at once."""
         await self._stop_prepared()
-        config = bound_logs(self.config, self._data_dir, self.loaded)
+        config = self.config.bound_logs(self._data_dir, self.loaded.app)
         self._prepared = await prepare_engine(config, self._data_dir.engine_log)
 
     async def _stop_prepared(self) -> None:

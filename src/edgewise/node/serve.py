@@ -31,9 +31,8 @@ from edgewise.gateway.query_endpoint import QueryEndpoint
 from edgewise.gateway.sink_reader import FileCursor
 from edgewise.gateway.stats import ConnectorStats
 from edgewise.ha.fsm import Role
-from edgewise.ha.status import RoleStatus, describe_role, format_metrics
+from edgewise.ha.status import RoleStatus, assume_active, describe_role, format_metrics
 from edgewise.log.api import LogWriter
-from edgewise.log.lease import EPOCH_NONE
 from edgewise.log.locations import open_reader, open_writer
 from edgewise.log.retrying_reader import RetryingReader
 from edgewise.node.app import extensions
@@ -87,9 +86,9 @@ class ActiveNode:
         )
         if line := self.data_dir.make_private():
             terminal.say("data", line)
-        self.config = config = bound_logs(config, self.data_dir, loaded)
+        self.config = config = config.bound_logs(self.data_dir, loaded.app)
         self.writers: dict[str, LogWriter] = {}
-        self.role_status: Callable[[], RoleStatus] = _unknown_status  # `run` sets it
+        self.role_status: Callable[[], RoleStatus] = assume_active  # `run` sets it
         self.ingest: IngestServer | None = None
         self.archiver = Archiver(config.archive, self.data_dir.log_directories(loaded.app))
         self.edge = Edge(config.edge_config())
@@ -238,6 +237,7 @@ class ActiveNode:
         locations = {name: self.data_dir.log_location(name) for name in self.writers}
         self.spawn(self.engine.run(), IdleTicker(self.writers, locations).run())
         self.spawn(self._publish_rates(), self._report_connectors(), self._clean_up())
+        self.spawn(self._publish_role())
         self.spawn(
             self.health.run(
                 partial(self._publish_now, "$sys/health"), partial(self.terminal.say, "health")
@@ -362,6 +362,14 @@ class ActiveNode:
             value = rates.update(now_us, self.ingest.stats.accepted_total, rows_out)
             self.edge.publish("$sys/rates", value, offset=rates.count, at_us=now_us)
 
+    async def _publish_role(self) -> None:
+        status: RoleStatus | None = None
+        while True:
+            if status != self.role_status():
+                status = self.role_status()
+                self._publish_now("$sys/ha", describe_role(status))
+            await asyncio.sleep(RATES_EVERY_S)
+
     async def _report_connectors(self) -> None:
         """Say once when a source or sink stops by itself or waits, and when it goes on."""
         failed: set[int] = set()
@@ -386,14 +394,3 @@ class ActiveNode:
                     await asyncio.to_thread(writer.retain, now_ms)
             if self.config.archive.wanted:
                 await asyncio.to_thread(self.archiver.run, now_ms)
-
-
-def bound_logs(config: NodeConfig, data_dir: DataDirectory, loaded: LoadedApp) -> NodeConfig:
-    """The config with the share of the disk that each log may take."""
-    log = data_dir.bound_retention(loaded.app, config.log, config.retain_disk_share)
-    return replace(config, log=log)
-
-
-def _unknown_status() -> RoleStatus:
-    """Of a node that takes no part in an election."""
-    return RoleStatus(Role.ACTIVE, EPOCH_NONE, 0, "")
