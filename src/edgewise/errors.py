@@ -162,6 +162,8 @@ EXTRAS = {
     "sqlalchemy": "sql",
     "psycopg": "sql",
     "pymysql": "sql",
+    "quickjs": "javascript",
+    "pygls": "lsp",
 }
 
 
