@@ -30,7 +30,7 @@ def split_for_one_process(app: App) -> tuple[Fragment, ...]:
 
 def _find_shared_inputs(app: App, fragments: tuple[Fragment, ...]) -> frozenset[str]:
     """Inputs whose events cannot fail: one that fails in a query is not seen by those after it."""
-    if app.aggregations or app.triggers:
+    if app.stores:  # two tables may be in one database, which one fragment commits
         return frozenset()
     found: set[str] = set()
     for fragment in fragments:
