@@ -87,7 +87,7 @@ def test_what_cannot_be_asked_is_refused(data, query, why):
 
 
 def test_data_without_state_and_of_another_app_is_told_apart(data, tmp_path):
-    with pytest.raises(SetupError, match="has not run"):
+    with pytest.raises(SetupError, match="holds no state"):
         answer_query(APP, "from Latest select price", tmp_path / "none")
     other = compile_app(TEXT.replace("length(2)", "time(1 sec)")).app
     with pytest.raises(SetupError, match="another version"):

@@ -3,7 +3,7 @@
     from Names on symbol == 'ibm' select name;
 
 The state in the checkpoint is what the app held at its last save, a few seconds ago (`as_of` says
-when), and reading it disturbs no engine: it works for both engines, and while none runs. The
+when); reading it disturbs no engine and needs none to run. It is that of the embedded engine. The
 price: a query that changes a table is refused, for the engine owns it. A table in a database is
 asked there. Used by the command line and by the node's endpoint.
 """
@@ -88,7 +88,10 @@ def _find_fragment(app: App, store: str, checkpoint: Path) -> Fragment:
     """The fragment that holds the store, in the plan whose state this is."""
     saved = read_saved_plan(checkpoint)
     if saved is None:
-        raise SetupError(f"{checkpoint} holds no state: the app has not run on this data")
+        raise SetupError(
+            f"{checkpoint} holds no state of the embedded engine: the app has "
+            "not run on this data with --engine embedded"
+        )
     for split in (split_for_one_process, split_into_stages):
         fragments = tuple(split(app))
         if saved.layouts == {f.name: compile_kernel(app, f).layout for f in fragments}:
