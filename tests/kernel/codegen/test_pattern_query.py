@@ -1,6 +1,6 @@
 from tests.support.kernel_runs import data, engine
 
-SOURCE = "from every e1=A[v > 2] -> e2=B -> e3=A select e1.v as a, e3.v as b insert into O;"
+SOURCE = "from every e1=A[v > 2] -> e2=B<2> -> e3=A select e1.v as a, e3.v as b insert into O;"
 
 
 def test_the_test_of_an_element_is_an_expression_over_locals():

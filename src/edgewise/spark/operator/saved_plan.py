@@ -45,8 +45,8 @@ def carry_entries(
     if old.shards != new.shards:
         raise StateError(
             f"the checkpoint has {len(old.shards)} shards and the query {len(new.shards)}: pass "
-            f"shards={len(old.shards)} and set spark.sql.shuffle.partitions as it was, or go over "
-            "to a new checkpoint with initial=state(..., checkpoint=)"
+            f"shards={len(old.shards)} and set spark.sql.shuffle.partitions as it was, or begin a "
+            "new checkpoint with initial=state(...) over the history"
         )
     for name, attributes in old.inputs.items():
         if new.inputs.get(name, attributes) != attributes:
