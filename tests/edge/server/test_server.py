@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 
 from edgewise.edge.metrics import reports
 from edgewise.edge.server import flush_scheduler as flushes
-from edgewise.edge.server import server
+from edgewise.edge.server import server, sweeper
 from edgewise.edge.server.server import Edge
 from edgewise.edge.topics.tree import Policy, Publication
 from edgewise.edge.transports.emulated import PollConnection
@@ -216,7 +216,7 @@ def test_the_edge_tells_about_groups_of_topics_to_whoever_wants_it(monkeypatch):
 
 def test_a_look_at_many_sessions_is_cut_in_slices(monkeypatch):
     """Whoever speaks meanwhile does not wait for it, and nobody is left out."""
-    monkeypatch.setattr(server, "SWEEP_SLICE", 2)
+    monkeypatch.setattr(sweeper, "SWEEP_SLICE", 2)
     order = []
 
     async def scenario(edge, port):
@@ -225,7 +225,7 @@ def test_a_look_at_many_sessions_is_cut_in_slices(monkeypatch):
             carrier.session = edge.open_session(carrier)
             monkeypatch.setattr(carrier.session, "tick", lambda _now, n=number: order.append(n))
         asyncio.get_running_loop().call_soon(order.append, "somebody")
-        edge._sweep()
+        edge._sweeper._sweep()
         await until(lambda: len(order) >= 6)
         assert order.index("somebody") == 2
         assert {*order[:6]} == {0, 1, 2, 3, 4, "somebody"}
@@ -245,10 +245,11 @@ def test_many_sessions_are_counted_while_they_are_looked_at(monkeypatch):
         exact = edge.stats
         assert (exact.sessions, exact.pending, exact.bytes_sent) == (5, 3, 50)
         assert exact.updates_sent == 2
-        monkeypatch.setattr(server, "SWEEP_SLICE", 2)
+        for module in (server, sweeper):
+            monkeypatch.setattr(module, "SWEEP_SLICE", 2)
         assert edge.stats.pending == 0
         edge._reports._published_us = 0
-        edge._sweep()
+        edge._sweeper._sweep()
         await until(lambda: edge.value("$sys/edge") is not None)
         assert edge.value("$sys/edge")["pending"] == 3
         assert edge.stats.bytes_sent == 50

@@ -33,6 +33,7 @@ from edgewise.edge.server.flush_scheduler import FlushScheduler, now_us
 from edgewise.edge.server.publish import describe_change, describe_removal, publish_frame
 from edgewise.edge.server.requests import RequestDispatcher
 from edgewise.edge.server.routes import HttpRoutes
+from edgewise.edge.server.sweeper import SWEEP_SLICE, Carrier, Sweeper
 from edgewise.edge.sessions.encode import show_value
 from edgewise.edge.sessions.fanout import Fanout
 from edgewise.edge.sessions.outbox import Outbox
@@ -54,10 +55,7 @@ from edgewise.wire.codes import ProtocolCode
 
 _log = logging.getLogger("edgewise.edge")
 
-Carrier = Connection | PollConnection
 SESSIONS_REPORTED_MAX = 200
-SWEEP_SLICE = 128  # connections checked in one turn of the loop
-logger = logging.getLogger(__name__)
 
 
 class Edge:
@@ -72,7 +70,7 @@ class Edge:
             self.config.origins,
             self.config.principal_sessions_max,
             revoked=self.config.revoked,
-            report=partial(logger.warning, "edge: refused a request: %s"),
+            report=partial(_log.warning, "refused a request: %s"),
         )
         self.telemetry = Telemetry()
         self.now_us = now_us
@@ -103,17 +101,24 @@ class Edge:
         self._reports = SystemTopics(
             self.fanout, self.telemetry, lambda: self.stats, self._reported_sessions
         )
+        self._sweeper = Sweeper(
+            self.config.sweep_ms,
+            self.fanout,
+            self.access,
+            self._reports,
+            carriers=lambda: [*self.connections, *self._polls],
+            end=self._end,
+            flush_soon=self.flush_soon,
+        )
         self._numbers = itertools.count(1)
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._sweep_handle: asyncio.Handle | None = None
         # Where several workers share a port: where publications go to, and who decides on them.
         self.replicate: Callable[[Publication], None] | None = None
         self.publish_elsewhere: Callable[[Session, frames.Publish], None] | None = None
         self.session_prefix = ""
         self.route_elsewhere: Callable[[Connection, HttpRequest], bool] | None = None
         self._totals = EdgeStats()
-        self._tally = SessionTotals()
 
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, share_port: bool = False
@@ -140,7 +145,7 @@ class Edge:
                 f"the edge cannot listen on {host}:{port}: {bad.strerror}; "
                 "choose another port or stop the program that has it"
             ) from bad
-        self._sweep_later()
+        self._sweeper.start()
         return int(self._server.sockets[0].getsockname()[1])
 
     async def attach_loop(self) -> None:
@@ -152,9 +157,7 @@ class Edge:
     async def stop(self) -> None:
         self.flushes.stop()
         self._busy_poll.stop()
-        if self._sweep_handle is not None:
-            self._sweep_handle.cancel()
-            self._sweep_handle = None
+        self._sweeper.stop()
         if self._server is not None:
             self._server.close()
         for carrier in [*self.carriers.values()]:
@@ -255,7 +258,7 @@ class Edge:
         """Of more sessions than one turn may count, bytes and pending are those of the last
         sweep.
         """
-        groups, tally = self.fanout.tree.groups.values(), self._tally
+        groups, tally = self.fanout.tree.groups.values(), self._sweeper.totals
         if len(self.carriers) <= SWEEP_SLICE:
             tally = SessionTotals()
             for carrier in self.carriers.values():
@@ -286,40 +289,6 @@ class Edge:
         finally:
             done.set()
             self.flush_soon()
-
-    def _sweep_later(self) -> None:
-        if self._loop is not None:
-            self._sweep_handle = self._loop.call_later(self.config.sweep_ms / 1000, self._sweep)
-
-    def _sweep(self) -> None:
-        now = now_us()
-        if self.fanout.sweep(now) and self._loop is not None:
-            self.flush_soon()
-            self._sweep_handle = self._loop.call_soon(self._sweep)
-            return
-        self.access.reload_revoked()
-        tally = SessionTotals() if self._reports.due(now) else None
-        self._sweep_on(iter([*self.connections, *self._polls]), tally)
-
-    def _sweep_on(self, carriers: Iterator[Carrier], tally: SessionTotals | None) -> None:
-        """In slices, so that no session waits for a check of ten thousand others."""
-        now, seen = now_us(), 0
-        for carrier in itertools.islice(carriers, SWEEP_SLICE):
-            seen += 1
-            carrier.tick(now)
-            if tally is not None:
-                tally.add(carrier.session, carrier.bytes_sent)
-            if isinstance(carrier, PollConnection) and carrier.over:
-                self._end(carrier)
-        over = seen < SWEEP_SLICE
-        if over and tally is not None:
-            self._tally = tally
-            self._reports.publish(now)
-        self.flush_soon()
-        if over:
-            self._sweep_later()
-        elif self._loop is not None:
-            self._sweep_handle = self._loop.call_soon(self._sweep_on, carriers, tally)
 
     def _reported_sessions(self) -> Iterator[ReportedSession]:
         """Not all of ten thousand."""
