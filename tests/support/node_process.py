@@ -17,9 +17,11 @@ PATIENCE_S = 60
 
 
 class NodeProcess:
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, files_max=None):
+        """`files_max` files and connections may be open at once; None: as in this process."""
+        limit = [] if files_max is None else ["prlimit", f"--nofile={files_max}"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "edgewise", *map(str, arguments)],
+            [*limit, sys.executable, "-m", "edgewise", *map(str, arguments)],
             stderr=subprocess.PIPE,
             text=True,
             env=os.environ | {"PYTHONPATH": SOURCE},

@@ -29,6 +29,7 @@ from edgewise.node.data_dir import RETAIN_EVERY_S, DataDirectory
 from edgewise.node.ingest_auth import IngestAuth
 from edgewise.node.isolation.isolated_pool import CallLimits
 from edgewise.node.upkeep.archiver import ArchiveConfig
+from edgewise.node.upkeep.file_limit import bound_connections
 from edgewise.plan.nodes import App
 
 PROCESSES_MAX = 64  # of the edge on one port
@@ -136,8 +137,11 @@ class NodeConfig:
         return open_keys(location) if location else None
 
     def edge_config(self) -> EdgeConfig:
+        connections = bound_connections(EdgeConfig().connections_max)
         return EdgeConfig(
             assets=self.assets,
+            connections_max=connections,
+            address_connections_max=min(EdgeConfig().address_connections_max, connections),
             verifier=self.verifier(),
             revoked=RevocationList(self.revoked) if self.revoked else None,
             origins=self.origins,
@@ -148,11 +152,14 @@ class NodeConfig:
     def ingest_config(self, sources: Iterable[SourceSpec]) -> IngestConfig:
         verifier = self.verifier()
         revoked = RevocationList(self.revoked) if self.revoked else None
+        connections = bound_connections(IngestConfig().connections_max)
+        # Behind a proxy all callers have its address.
+        of_one = connections if self.trusted_proxies else IngestConfig().address_connections_max
         base = IngestConfig(
             authorizer=IngestAuth(verifier, WallClock(), revoked) if verifier else None,
             origins=frozenset(self.origins),
-            # Behind a proxy all callers have its address.
-            address_connections_max=4096 if self.trusted_proxies else 2048,
+            connections_max=connections,
+            address_connections_max=min(of_one, connections),
             admits_host=lambda host: verifier is not None or is_local_host(host, self.origins),
             find_address=TrustedProxies(self.trusted_proxies).client,
             quotas=self.quotas,

@@ -38,6 +38,7 @@ from edgewise.node.processes.children import Child
 from edgewise.node.processes.engine_supervisor import prepare_engine
 from edgewise.node.serve import ActiveNode
 from edgewise.node.terminal import Terminal
+from edgewise.node.upkeep.file_limit import raise_file_limit
 from edgewise.spark.masters import Master, parse_settings
 
 DEMO_APP = Path(__file__).parent / "demo.siddhi"
@@ -217,6 +218,7 @@ class Node:
 def run(config: NodeConfig) -> None:
     """Run until Ctrl-C."""
     os.umask(PRIVATE_UMASK)
+    raise_file_limit()
     uvloop.run(Node(add_page(config)).run())
 
 

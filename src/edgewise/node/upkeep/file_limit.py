@@ -1,7 +1,8 @@
-"""Warn when a node has almost as many open files and connections as the system allows.
+"""Keep a node below the number of files and connections that the system allows, and warn near it.
 
-At the limit the system drops new connections without a word to the program, so this is looked for
-before. Used by `serve`.
+At the limit the system drops new connections without a word to the program, and no log or lease
+can be opened either: so the ports take only as many connections as leave descriptors for these.
+Used by `config`, `run` and `serve`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 CHECK_EVERY_S = 2.0
 WARN_SHARE = 0.9
 CALM_SHARE = 0.8  # below it the warning is over
+RESERVED_FILES = 48  # of logs, lease, engine and edge workers
+CONNECTIONS_MIN = 4  # of one port, whatever the limit is
 OPEN_FILES = Path("/proc/self/fd")  # Linux; elsewhere nothing is checked
 
 
@@ -35,6 +38,19 @@ class FileLimit:
             self._warned = False
             return f"{used} of {limit} files and connections are open"
         return ""
+
+
+def raise_file_limit() -> None:
+    """To what the system lets this process have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def bound_connections(wanted: int, limit: int | None = None) -> int:
+    """Connections that one of a node's two ports may have; `limit` is that of open files."""
+    if limit is None:
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return min(wanted, max(CONNECTIONS_MIN, (limit - RESERVED_FILES) // 2))
 
 
 async def watch_file_limit(say: Callable[[str], None]) -> None:
