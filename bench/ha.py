@@ -17,6 +17,7 @@ import argparse
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -101,8 +102,11 @@ class BenchNode:
 
 
 def find_free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Below the range that the kernel gives to others: a standby listens only minutes later."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
