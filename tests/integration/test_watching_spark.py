@@ -83,6 +83,7 @@ def test_what_people_watch(walk):
     # An event that breaks a query is told with its place, and the query goes on.
     walk.post("T", (now, {"k": "x", "p": "("}), (now, {"k": "y", "p": "y"}))
     until(lambda: walk.rows("Matches") == [["y"]], SHOW_S_MAX)
+    until(lambda: len(walk.rows("$faults")) == 2, SHOW_S_MAX)
     [late, [stream, offset, error, event]] = walk.rows("$faults")
     assert late[0] == "S"
     assert json.loads(late[3]) == walk.rows("S")[late[1]] == ["late", 3]
@@ -100,7 +101,7 @@ def test_what_people_watch(walk):
     told = walk.topic("$sys/engine")
     assert told["counts"] == {"late": {"S": 1}, "faults": {"T": 1}}
     assert (told["restarts"], told["failed"]) == (0, "")
-    said = r"spark +[\d,]+ events/s, batch \d+ ms \(.*\), backlog .*, lag .*, state .* keys"
+    said = r"spark +[\d,]+ events/s, batch \d+ ms \(.*\), backlog .*, event time .*, state .* keys"
     walk.program.wait_for_line(said, SHOW_S_MAX)
 
 
@@ -109,7 +110,7 @@ def test_an_engine_that_fails_says_why_and_goes_on(walk):
     """Spark's JVM is killed: the driver cannot go on by itself."""
     [java] = [pid for pid in walk.program.alive() if _program(pid) == "java"]
     os.kill(java, signal.SIGKILL)
-    walk.program.wait_for_line(r"engine +failed: Spark's JVM is gone", SHOW_S_MAX)
+    walk.program.wait_for_line(r"engine +failed: Spark's JVM ended", SHOW_S_MAX)
     walk.program.wait_for_line(
         r"engine +ended with code .* starting again in [\d.]+ s", SHOW_S_MAX
     )

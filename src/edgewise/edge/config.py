@@ -16,6 +16,7 @@ class EdgeConfig:
     """`assets`: URL prefix and directory, longest prefix first; '/' serves index.html."""
 
     assets: tuple[tuple[str, Path], ...] = ()
+    user_page: bool = False  # the files at / are a user's: they may load from anywhere
     verifier: Verifier | None = None  # without one, loopback only and everybody is `anyone`
     revoked: RevocationList | None = None  # principals whose tokens no longer hold
     origins: tuple[str, ...] = ()  # pages from elsewhere that may connect
@@ -51,7 +52,7 @@ class EdgeConfig:
     def validate(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
-            if isinstance(value, int) and value <= 0:
+            if isinstance(value, int) and not isinstance(value, bool) and value <= 0:
                 raise SetupError(f"edge: {name} must be above zero, it is {value}")
         for prefix, directory in self.assets:
             if not prefix.startswith("/"):

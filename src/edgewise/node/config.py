@@ -140,6 +140,7 @@ class NodeConfig:
         connections = bound_connections(EdgeConfig().connections_max)
         return EdgeConfig(
             assets=self.assets,
+            user_page=self.web is not None,
             connections_max=connections,
             address_connections_max=min(EdgeConfig().address_connections_max, connections),
             verifier=self.verifier(),

@@ -112,3 +112,12 @@ def test_a_response_says_its_length():
     assert b"content-length: 3\r\n" in data
     assert data.endswith(b"\r\n\r\nno\n")
     assert response.encode(keep_alive=True, head_only=True).endswith(b"\r\n\r\n")
+
+
+def test_only_a_page_of_the_user_may_load_from_elsewhere(tmp_path):
+    (tmp_path / "index.html").write_text("mine")
+    for user_page in (False, True):
+        route = serve_assets((("/", tmp_path), ("/js", tmp_path)), user_page=user_page)
+        page, script = (route(HttpRequest("GET", path)) for path in ("/", "/js/index.html"))
+        assert (b"default-src" in page.encode(keep_alive=True)) is not user_page
+        assert b"default-src" in script.encode(keep_alive=True)

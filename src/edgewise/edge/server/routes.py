@@ -55,7 +55,7 @@ class HttpRoutes:
         self._telemetry = telemetry
         self._access = access
         self._stats = stats
-        self._assets = serve_assets(config.assets)
+        self._assets = serve_assets(config.assets, user_page=config.user_page)
         self._routes: dict[str, Route] = {
             "/livez": self._livez,
             "/readyz": self._readyz,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -19,11 +19,15 @@ ASSET_BYTES_MAX = 8 * 1024 * 1024
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".ts": "text/plain"}
 _SAFE = (
     b"x-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n"
-    b"cache-control: no-cache\r\n"
-    b"content-security-policy: default-src 'self'; connect-src 'self' ws: wss:; "
-    b"style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; "
-    b"base-uri 'none'; form-action 'none'; frame-ancestors 'self'\r\n"
+    b"cache-control: no-cache\r\ncontent-security-policy: "
 )
+_OUR_POLICY = (
+    "default-src 'self'; connect-src 'self' ws: wss:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
+# A page of the user has scripts, maps and fonts from where its author wants them.
+_USER_POLICY = "frame-ancestors 'self'"
 
 
 @dataclass(slots=True)
@@ -42,6 +46,7 @@ class HttpResponse:
     body: bytes = b""
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
+    policy: str = _OUR_POLICY  # what the browser lets a page load
 
     def encode(self, *, keep_alive: bool, head_only: bool = False) -> bytes:
         lines = [
@@ -51,7 +56,8 @@ class HttpResponse:
             f"connection: {'keep-alive' if keep_alive else 'close'}",
             *(f"{name}: {value}" for name, value in self.headers),
         ]
-        head = "\r\n".join(lines).encode() + b"\r\n" + _SAFE + b"\r\n"
+        safe = _SAFE + self.policy.encode() + b"\r\n"
+        head = "\r\n".join(lines).encode() + b"\r\n" + safe + b"\r\n"
         return head if head_only else head + self.body
 
 
@@ -178,8 +184,8 @@ class HttpParser:
 Route = Callable[[HttpRequest], HttpResponse | None]
 
 
-def serve_assets(directories: tuple[tuple[str, Path], ...]) -> Route:
-    """Files below the given directories and nothing else."""
+def serve_assets(directories: tuple[tuple[str, Path], ...], *, user_page: bool = False) -> Route:
+    """Files below the given directories and nothing else; `user_page`: those at / are a user's."""
     ordered = sorted(directories, key=lambda d: len(d[0]), reverse=True)
     roots = [(prefix.rstrip("/") + "/", directory.resolve()) for prefix, directory in ordered]
 
@@ -190,7 +196,8 @@ def serve_assets(directories: tuple[tuple[str, Path], ...]) -> Route:
             if request.path.startswith(prefix):
                 found = _file(root, request.path[len(prefix) :] or "index.html")
                 if found is not None:
-                    return found
+                    from_user = user_page and prefix == "/"
+                    return replace(found, policy=_USER_POLICY) if from_user else found
         return None
 
     return route
