@@ -65,7 +65,7 @@ def test_what_was_restored_is_known():
     assert [key for key, _ in pieces.changed(MARK, [((), snapshot.plain(items))])] == [
         snapshot.pack_key(())
     ]
-    again = pieces.changed(MARK, [((), [])])
+    again = pieces.changed(MARK, [((), snapshot.plain([]))])
     assert {key for key, data in again if data is None} == set(entries) - {snapshot.pack_key(())}
 
 
