@@ -88,7 +88,7 @@ class Driver:
             start_new_session=True,
             env=os.environ | {"PYTHONPATH": source},
         )
-        self.process.stdin.write(encode_config(config))
+        self.process.stdin.write(encode_config(config) + b"start\n")
         self.process.stdin.flush()
 
     def until_ready(self):

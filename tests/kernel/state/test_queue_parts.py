@@ -151,3 +151,23 @@ def _bytes_of_late_saves(query):
     again.advance(100_000, 100_000_000)
     assert again.take() == kernel.take()
     return late
+
+
+def test_a_state_with_parts_and_with_pieces_comes_back_whole():
+    """Many counts are cut into pieces, a long window into parts: both in one state."""
+    text = "from S#window.time(1 min) select distinctCount(k) as a insert into O;"
+    app = compile_app(HEAD + text).app
+    [fragment] = split_into_fragments(app)
+    kernel, stored = compile_kernel(app, fragment), {}
+    ts = list(range(1, 2001))
+    rows = [[f"k{n}" for n in ts], [n % 100 for n in ts], ts]
+    kernel.feed(EventRun("S", ts, rows, [n - 1 for n in ts], ts, [n * 1000 for n in ts]))
+    kernel.take()
+    store(kernel.changed(), stored)
+    assert any(map(is_part, stored))
+    again = compile_kernel(app, fragment)
+    again.restore(stored.items())
+    for one in (kernel, again):
+        one.advance(100_000, 100_000_000)
+    assert kernel.take() == again.take()
+    assert encode_entries(again.changed())

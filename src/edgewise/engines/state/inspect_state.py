@@ -16,7 +16,6 @@ from edgewise.engines.state.storage import Storage
 from edgewise.engines.state.store import StateStore
 from edgewise.errors import StateError
 from edgewise.kernel import serialize as snapshot
-from edgewise.kernel.state.pieces import joined
 from edgewise.kernel.state.queue_parts import join_parts
 
 ATTEMPTS_MAX = 3
@@ -93,7 +92,7 @@ def _inspect_store(
     if not versions:
         return None
     sizes = directory.sizes()
-    state = join_parts(joined(store.load(versions[-1]).items()).items())
+    state = join_parts(store.load(versions[-1]).items())
     timers = [t for data in state.values() for t in _list_timers(snapshot.peek(data))]
     biggest = sorted(state.items(), key=lambda kv: -len(kv[1]))[:largest]
     return StateReport(

@@ -20,7 +20,7 @@ from edgewise.kernel.codegen.state_owners import StateLayout
 from edgewise.kernel.operators.reorder import HELD, ReorderBuffer
 from edgewise.kernel.runtime import FIRST_CELL, Runtime, State
 from edgewise.kernel.state.layout_transfer import carry_state
-from edgewise.kernel.state.pieces import Entries, Pieces, joined
+from edgewise.kernel.state.pieces import Entries, Pieces
 from edgewise.kernel.state.queue_parts import LaterEntries, QueueParts, forget_stored, join_parts
 from edgewise.plan.nodes import App
 
@@ -102,7 +102,7 @@ class KernelState:
         if self._by_key is not None:
             self._restore_cell(entries.items(), self._plan_id)
             return
-        for key_bytes, data in join_parts(joined(entries.items()).items()).items():
+        for key_bytes, data in join_parts(entries.items()).items():
             key = serialize.unpack_key(key_bytes)
             if key == HELD:
                 self._hold(serialize.unpack(self._plan_id, data))
@@ -137,7 +137,7 @@ class KernelState:
                 self._restore_cell(states, None)
                 rt.dirty.update(self._cell()[0])
             return
-        for key_bytes, data in join_parts(joined(states).items()).items():
+        for key_bytes, data in join_parts(states).items():
             key = serialize.unpack_key(key_bytes)
             if key == HELD:
                 self._hold(serialize.unpack(None, data))

@@ -23,6 +23,7 @@ from typing import Any
 from edgewise.errors import StateError
 from edgewise.kernel import serialize
 from edgewise.kernel.queues import Queue, StoredQueue
+from edgewise.kernel.state.pieces import joined
 
 LEAST_ROWS = 16  # a queue that never was longer is part of its state
 PART_ROWS_MAX = 4096  # longer ones would hold up other threads while they are encoded
@@ -142,9 +143,10 @@ def find_owner(name: bytes) -> bytes:
 
 
 def join_parts(entries: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """The entries without parts: each state has the rows of its queues in it again."""
+    """The entries whole again: no pieces, no parts, each state has the rows of its queues."""
     found = dict(entries)
     parts = {name: found.pop(name) for name in [name for name in found if is_part(name)]}
+    found = joined(found.items())
     for key in {find_owner(name) for name in parts} & found.keys():
         plan_id, plain = serialize.open_sealed(found[key])
         found[key] = serialize.seal(plan_id, _join(key, plain, parts))
