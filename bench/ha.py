@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import json
 import os
 import random
 import signal
@@ -197,7 +196,7 @@ def main(argv: list[str] | None = None) -> int:
             times = f"{found.acknowledged:.2f} s | {found.computed:.2f} s | {found.seen:.2f} s"
             ratio = f"{cold_s / found.seen:.1f}"
             print(f"| {args.engine} | {fault} | {standby} | {times} | {ratio} |", flush=True)
-    print(json.dumps({"lost": 0, "twice": 0, "went back": 0}))
+    print("every run ended with each acknowledged event once in the log and no client gone back")
     return 0
 
 

@@ -89,7 +89,7 @@ class Source(Connector, Protocol):
 
 
 class Sink(Connector, Protocol):
-    """Delivers the rows of a log, starting where `cursor` plugin_class."""
+    """Delivers the rows of a log, starting where `cursor` stands."""
 
     def __init__(
         self, spec: SinkSpec, schema: Schema, reader: LogReader, cursor: SinkCursor
